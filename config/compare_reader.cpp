@@ -10,7 +10,8 @@ namespace dculab::config {
 namespace {
 
 // What a run of requests, or a step, has a figure for.
-constexpr std::array<std::string_view, 8> kCompared{"step_time",
+constexpr std::array<std::string_view, 9> kCompared{"step_time",
+                                                    "speed_up",  // of drafts
                                                     "total_time",
                                                     "latency_mean",
                                                     "requests_per_second",

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "config/map_reader.hpp"
+#include "config/speculative_reader.hpp"
 #include "core/engine_options.hpp"
 
 namespace dculab::config {
 
-// The sections of a document, whose map `reader` reads, onto `options`.
-void read_engine_sections(MapReader& reader, EngineOptions& options);
+// The sections of a document, whose map `reader` reads, onto `options`; and what drafts.
+void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation);
 
 // The same of a document whose other sections are read elsewhere.
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems);

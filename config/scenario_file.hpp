@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/condition.hpp"
+#include "config/speculative_reader.hpp"
 #include "config/sweep_axis.hpp"
 #include "core/batch.hpp"
 #include "core/dtype.hpp"
@@ -131,6 +132,7 @@ struct Scenario {
   std::vector<Node> stack_figures;      // the same of the stack: see stack_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
+  SpeculationChoice speculation;        // beside options.speculative_config
   sim::Deployment deployment;
   Workload workload;
   std::vector<SweepAxis> sweep;

@@ -168,7 +168,7 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::weights:
       return read_weights(reader, scenario.weights = {});
     case Section::options:
-      return read_engine_sections(reader, scenario.options = {});
+      return read_engine_sections(reader, scenario.options = {}, scenario.speculation = {});
     case Section::deployment:
       return read_deployment(reader.optional_map("deployment"), scenario.deployment = {});
     case Section::workload:

@@ -104,6 +104,11 @@ void read_run(MapReader reader, Batch& batch) {
   reader.optional("num_evicted_tokens", slice.num_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_newly_evicted_tokens", slice.num_newly_evicted_tokens, between(0, kLargestCount));
   reader.optional("num_unwritten_tokens", slice.num_unwritten_tokens, between(0, kLargestCount));
+  reader.optional("num_draft_tokens", slice.num_draft_tokens, between(0, slice.num_new_tokens));
+  reader.optional("num_tree_tokens", slice.num_tree_tokens, between(0, kMostDraftTokens + 1));
+  if (slice.num_tree_tokens > 0 && (slice.phase == Phase::prefill || slice.num_tree_tokens < slice.num_new_tokens ||
+                                    slice.num_tree_tokens > slice.context_tokens()))
+    reader.complain(*reader.node(), "num_tree_tokens: must be of a decode, and from its new tokens to its context");
   reader.finish();
   if (batch.sequences.size() + static_cast<std::size_t>(count) > kMostSequences)
     return reader.complain(*reader.node(), "batch: more than " + std::to_string(kMostSequences) + " sequences");
@@ -133,6 +138,36 @@ void read_ops(MapReader& reader, TraceStep& step) {
   }
 }
 
+// Pairs of how many were tested and accepted.
+void read_places(MapReader& reader, std::string_view key, std::vector<DraftCounts::Place>& places) {
+  const Node* list = reader.required(key);
+  if (list == nullptr) return;
+  const auto complain = [&] { reader.complain(*list, std::string(key) + ": must be pairs of [tested, accepted]"); };
+  if (list->kind != NodeKind::list) return complain();
+  for (const Node& pair : list->children) {
+    if (pair.kind != NodeKind::list || pair.children.size() != 2) return complain();
+    int tested = 0, accepted = 0;
+    reader.read(pair.children[0], tested, between(0, kLargestCount));
+    reader.read(pair.children[1], accepted, between(0, kLargestCount));
+    if (accepted > tested) return complain();
+    places.push_back({.tested = tested, .accepted = accepted});
+  }
+}
+
+void read_drafts(MapReader reader, DraftCounts& drafts) {
+  const auto read_count = [&reader](std::string_view key, std::int64_t& count) {
+    int value = 0;
+    reader.required(key, value, between(0, kLargestCount));
+    count = value;
+  };
+  read_count("drafts", drafts.num_drafts);
+  read_count("draft_tokens", drafts.num_draft_tokens);
+  read_count("accepted_tokens", drafts.num_accepted_tokens);
+  read_places(reader, "by_position", drafts.by_depth);
+  read_places(reader, "by_rank", drafts.by_rank);
+  reader.finish();
+}
+
 // The ops follow from the step; a step may leave all of them out.
 void check_ops(const Node& node, const TraceStep& step, ProblemList& list) {
   if (step.op_names.empty()) return;
@@ -155,6 +190,9 @@ TraceStep read_step(const Node& node, TraceSchema schema, ProblemList& list) {
   read_seconds(reader, "spread_seconds", step.spread, between(0, kLongestStep));
   reader.required("repeats", step.repeats, at_least(1));
   reader.optional("cold_share", step.batch.cold_share, between(0, 1));
+  if (reader.optional("drafts") != nullptr) read_drafts(reader.optional_map("drafts"), step.drafts);
+  if (reader.optional("drafting_seconds") != nullptr)
+    read_seconds(reader, "drafting_seconds", step.drafting, between(0, kLongestStep));
   read_ops(reader, step);
   reader.finish();
   if (!list.empty()) return step;

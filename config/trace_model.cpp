@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/model_fields.hpp"
+#include "config/trace_experts.hpp"
 
 namespace dculab::config {
 namespace {
@@ -64,27 +65,13 @@ void read_attention(MapReader& reader, CompressedAttention& attention) {
   read_position(reader, attention.position);
 }
 
-Experts read_experts(MapReader reader) {
-  Experts experts;
-  visit_expert_sizes(experts, [&reader](std::string_view key, int& value) {
-    reader.required(key, value, between(1, kLargestModelField));
-  });
-  visit_expert_flags(experts, [&reader](std::string_view key, bool& value) { reader.optional(key, value); });
-  reader.optional("activation", experts.activation, kActivations);
-  reader.optional("scoring", experts.scoring, kScorings);
-  reader.optional("normalized", experts.normalized);
-  reader.optional("scaling", experts.scaling, above(0));
-  reader.finish();
-  return experts;
-}
-
 void read_layer_kind(MapReader& reader, LayerKind& kind) {
   AttentionWord word = AttentionWord::gqa;
   reader.optional("attention", word, kAttentions);
   if (word == AttentionWord::mla) kind.attention = Mla{};
   if (word == AttentionWord::gated_delta_net) kind.attention = GatedDeltaNet{};
   if (word == AttentionWord::compressed) kind.attention = CompressedAttention{};
-  if (reader.optional("experts") != nullptr) kind.experts = read_experts(reader.optional_map("experts"));
+  if (reader.optional("experts") != nullptr) kind.experts = read_trace_experts(reader.optional_map("experts"));
   visit_layer_sizes(kind, [&reader](std::string_view key, int& value) {
     reader.required(key, value, between(1, kLargestModelField));
   });
@@ -182,25 +169,12 @@ void add_attention(Json& json, const LayerKind& kind, const CompressedAttention&
   add_position(json, attention.position);
 }
 
-Json experts_json(const Experts& experts) {
-  Json json;
-  visit_expert_sizes(experts, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
-  visit_expert_flags(experts, [&json](std::string_view key, bool value) {
-    if (value) json[std::string(key)] = true;
-  });
-  if (experts.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, experts.activation);
-  if (experts.scoring != ExpertScoring::softmax) json["scoring"] = word_of(kScorings, experts.scoring);
-  json["normalized"] = experts.normalized;
-  if (experts.scaling != 1.0) json["scaling"] = experts.scaling;
-  return json;
-}
-
 Json layer_kind_json(const LayerKind& kind) {
   Json json;
   const auto word = static_cast<AttentionWord>(kind.attention.index());
   if (word != AttentionWord::gqa) json["attention"] = word_of(kAttentions, word);
   visit_layer_sizes(kind, [&json](std::string_view key, int value) { json[std::string(key)] = value; });
-  if (kind.experts) json["experts"] = experts_json(*kind.experts);
+  if (kind.experts) json["experts"] = trace_experts_json(*kind.experts);
   json["mlp"] = word_of(kMlps, kind.mlp.kind);
   if (kind.mlp.activation != ActivationKind::silu) json["activation"] = word_of(kActivations, kind.mlp.activation);
   if (kind.block != BlockKind::sequential) json["block"] = word_of(kBlocks, kind.block);
@@ -231,6 +205,7 @@ void read_trace_model(MapReader reader, TraceSchema schema, ModelShape& model) {
   reader.optional("final_logit_soft_cap", model.final_logit_soft_cap, above(0));
   reader.optional("residual_streams", model.residual_streams, between(2, kLargestModelField));
   reader.optional("sinkhorn_iterations", model.sinkhorn_iterations, between(1, kLargestModelField));
+  reader.optional("tensor_parallel_size", model.tensor_parallel_size, between(2, kMostSharingDevices));
   reader.required("dtype", model.dtype);
   reader.required("rms_norm_eps", model.norm_eps, above(0));
   int num_layers = 0;
@@ -256,6 +231,7 @@ nlohmann::ordered_json trace_model_json(const ModelShape& model) {
   if (model.final_logit_soft_cap > 0) json["final_logit_soft_cap"] = model.final_logit_soft_cap;
   if (model.residual_streams > 1) json["residual_streams"] = model.residual_streams;
   if (model.sinkhorn_iterations > 0) json["sinkhorn_iterations"] = model.sinkhorn_iterations;
+  if (model.tensor_parallel_size > 1) json["tensor_parallel_size"] = model.tensor_parallel_size;
   json["dtype"] = name(model.dtype);
   json["rms_norm_eps"] = model.norm_eps;
   json[std::string(kLayersField)] = model.num_layers();

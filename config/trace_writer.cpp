@@ -27,6 +27,8 @@ void add_counts(Json& run, const SequenceSlice& slice) {
   if (slice.num_evicted_tokens > 0) run["num_evicted_tokens"] = slice.num_evicted_tokens;
   if (slice.num_newly_evicted_tokens > 0) run["num_newly_evicted_tokens"] = slice.num_newly_evicted_tokens;
   if (slice.num_unwritten_tokens > 0) run["num_unwritten_tokens"] = slice.num_unwritten_tokens;
+  if (slice.num_draft_tokens > 0) run["num_draft_tokens"] = slice.num_draft_tokens;
+  if (slice.num_tree_tokens > 0) run["num_tree_tokens"] = slice.num_tree_tokens;
 }
 
 Json options_json(const EngineOptions& options) {
@@ -49,10 +51,25 @@ Json options_json(const EngineOptions& options) {
   return json;
 }
 
+Json places_json(const std::vector<DraftCounts::Place>& places) {
+  Json json = Json::array();
+  for (const DraftCounts::Place& place : places) json.push_back(Json::array({place.tested, place.accepted}));
+  return json;
+}
+
+Json drafts_json(const DraftCounts& drafts) {
+  return {{"drafts", drafts.num_drafts},
+          {"draft_tokens", drafts.num_draft_tokens},
+          {"accepted_tokens", drafts.num_accepted_tokens},
+          {"by_position", places_json(drafts.by_depth)},
+          {"by_rank", places_json(drafts.by_rank)}};
+}
+
 bool alike(const SequenceSlice& a, const SequenceSlice& b) {
   return a.phase == b.phase && a.num_computed_tokens == b.num_computed_tokens && a.num_new_tokens == b.num_new_tokens &&
          a.num_logits == b.num_logits && a.num_evicted_tokens == b.num_evicted_tokens &&
-         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens;
+         a.num_newly_evicted_tokens == b.num_newly_evicted_tokens && a.num_unwritten_tokens == b.num_unwritten_tokens &&
+         a.num_draft_tokens == b.num_draft_tokens && a.num_tree_tokens == b.num_tree_tokens;
 }
 
 // Runs of equal slices, in order.
@@ -87,6 +104,8 @@ Json step_json(const TraceStep& step) {
             {"spread_seconds", step.spread.value()},
             {"repeats", step.repeats}};
   if (step.batch.cold_share > 0) json["cold_share"] = step.batch.cold_share;
+  if (step.drafts.num_drafts > 0) json["drafts"] = drafts_json(step.drafts);
+  if (step.drafting > Seconds()) json["drafting_seconds"] = step.drafting.value();
   json["ops"] = std::move(ops);
   return json;
 }

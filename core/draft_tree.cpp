@@ -201,8 +201,8 @@ std::string to_string(const DraftShape& shape) {
     const Path path = path_of(shape, node);
     text += node > 0 ? ", (" : "(";
     for (std::size_t level = 0; level < path.size(); ++level) {
-      text += level > 0 ? " " : "";
-      text += std::to_string(path[level]) + (level + 1 < path.size() ? "," : "");
+      if (level > 0) text += ", ";
+      text += std::to_string(path[level]);
     }
     text += path.size() == 1 ? ",)" : ")";
   }

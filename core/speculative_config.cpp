@@ -55,6 +55,8 @@ std::vector<std::string> problems(const SpeculativeConfig& config) {
     found.push_back("prompt_lookup_min must be at least 1, and prompt_lookup_max no less");
   if (config.method == SpeculativeMethod::ngram && !config.shape.is_chain())
     found.emplace_back("ngram drafts a chain: leave speculative_token_tree out");
+  if (config.method == SpeculativeMethod::mtp && !config.shape.is_chain())
+    found.emplace_back("mtp drafts a chain: leave speculative_token_tree out");
   const bool is_synthetic = config.rejection_sample_method == RejectionSampleMethod::synthetic;
   if (is_synthetic && config.synthetic_acceptance_rates.empty())
     found.emplace_back("rejection_sample_method synthetic needs synthetic_acceptance_rates");

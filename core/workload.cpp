@@ -157,6 +157,7 @@ std::optional<Request> RequestSource::next() {
   request.prompt_token_ids = draw_prompt(drawn.prompt_tokens);
   request.max_tokens = drawn.output_tokens;
   request.sampling = workload_.sampling;
+  request.sampling.seed += static_cast<std::uint64_t>(given_);
   request.eos = EosHandling::ignore;
   request.arrival = drawn.arrival;
   request.id = given_++;

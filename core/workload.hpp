@@ -53,7 +53,7 @@ struct RequestWorkload {
   int prefix_tokens = 0;           // of each prompt, which is longer
   int prefixes = 1;                // different ones, taken in turn
   int vocab_size = 32000;          // tokens are below
-  SamplingParams sampling{};       // of every request
+  SamplingParams sampling{};       // of every request; each has a seed of its own, counted from this one
   std::uint64_t seed = 1;
   std::vector<RecordedRequest> recorded{};  // if any, the first `requests` have these lengths; replay: also these times
 };

@@ -170,9 +170,22 @@ struct KiviArgs {
   int num_seqs = 0;
 };
 
-// Attention of new tokens over paged KV that already holds them, causal within the new tokens. With kivi4 and kivi2 a
-// query sees the oldest groups quantized (kernels/kivi.hpp says how many), whether or not they are quantized already.
-// Serves prefill (chunks included) and decode (one new token per sequence).
+// Sequences whose last tokens are a tree of guesses, the new ones among them. The place of a token is where it lies in
+// the sequence's blocks; its position is how many tokens it sees before itself.
+struct TreeMasks {
+  // [num_tokens]: bit j is set when the token sees place context_len - size + j: itself, and all of its ancestors. Of
+  // the new tokens of sequences without a tree: not read.
+  const std::uint64_t* masks = nullptr;
+  // [num_seqs], 64 at most, no fewer than the new tokens; 0: a sequence without a tree. Null: none has one.
+  const std::int32_t* sizes = nullptr;
+
+  [[nodiscard]] constexpr int size_of(int seq) const { return sizes == nullptr ? 0 : sizes[seq]; }
+};
+
+// Attention of new tokens over paged KV that already holds them, causal within the new tokens unless they belong to a
+// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kivi.hpp says how many), whether or not
+// they are quantized already. Serves prefill (chunks included) and decode (one new token per sequence, or several that
+// are to be verified).
 struct PagedAttentionArgs {
   const float* q = nullptr;   // [num_tokens, q_stride], first num_heads * head_dim used
   std::int64_t q_stride = 0;  // floats between tokens of q (Q may sit inside a QKV buffer)
@@ -191,6 +204,7 @@ struct PagedAttentionArgs {
   const float* alibi_slopes = nullptr;
   int sliding_window = 0;       // a query sees itself and the window - 1 tokens before it; 0 = all
   std::int64_t out_stride = 0;  // floats between tokens of out; 0: num_heads * cache.value_width()
+  TreeMasks tree{};             // not with kivi4 and kivi2
 
   [[nodiscard]] constexpr std::int64_t out_row() const {
     return out_stride > 0 ? out_stride : std::int64_t{num_heads} * cache.value_width();

@@ -76,6 +76,12 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   arithmetic.softmax = FlopCount(scores * (kInstructionsPerScore + kCpuDotInstructions * kCpuLanes));
 }
 
+// New tokens of a decode that are rows of one pass.
+[[nodiscard]] double tokens_of_pass(const Op& op, const AttentionTile& tile) {
+  const double tokens = op.attention.query_tokens / std::max(1, op.attention.num_sequences);
+  return op.kind == OpKind::attention_decode ? std::min<double>(tile.query_tokens, tokens) : 1;
+}
+
 void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid,
                     Arithmetic& arithmetic) {
   const double walked_tokens = grid.walked_tokens;
@@ -88,7 +94,8 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   arithmetic.multiply = scored * op.flops;
   if (is_nvidia(device)) arithmetic.tile_rows = kFlashRows;
   if (tile.padded_rows > 0) arithmetic.tile_rows = tile.padded_rows;
-  arithmetic.rows = op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads;
+  arithmetic.rows =
+      op.kind == OpKind::attention_prefill ? arithmetic.tile_rows : tile.query_heads * tokens_of_pass(op, tile);
   arithmetic.stored_values = loaded * walked_tokens;
   arithmetic.stored = attention.kv_dtype;
   arithmetic.shaping_per_value = shaping_instructions(device, attention.block_size);
@@ -160,7 +167,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   if (tile.works_in_turn) launch.overlap = Overlap::neighbours;
   launch.draws_for_idle = tile.issued.each_tile > 0;  // what it does meanwhile is priced
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
-    launch.chained_loads = walk.partitions_combined / attention.num_sequences / kernel.combines_at_a_time;
+    launch.chained_loads = walk.partitions_combined / attention.query_tokens / kernel.combines_at_a_time;
 }
 
 }  // namespace dculab::lower

@@ -33,9 +33,9 @@ struct Walk {
   return tile.look_up.tokens > 0 && context > block_size;
 }
 
-// One query token: partitions share the context from `begin` on.
-[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const SequenceSlice& sequence) {
-  const auto [begin, context] = loaded_tokens(work, sequence.num_computed_tokens, sequence.num_computed_tokens);
+// One pass, for new tokens at positions [first, last]: partitions share what they see from `begin` on.
+[[nodiscard]] Walk decode_pass(const AttentionWork& work, const AttentionTile& tile, int first_token, int last_token) {
+  const auto [begin, context] = loaded_tokens(work, first_token, last_token);
   const int partition_tokens = tile.partition_tokens;
   Walk walk;
   walk.tokens = walk.longest = context - begin;
@@ -49,6 +49,31 @@ struct Walk {
   const int first_end = (first + 1) * partition_tokens;
   const int last_begin = (first + walk.partitions - 1) * partition_tokens;
   walk.longest = walk.partitions > 2 ? partition_tokens : std::max(first_end - begin, context - last_begin);
+  return walk;
+}
+
+// Whole KV tiles before the tree for all of its tokens, then for each what is left, with its path.
+void add_paths(const SequenceSlice& sequence, Walk& walk) {
+  const int before = sequence.context_tokens() - sequence.num_tree_tokens;
+  const double left = before % kKvTileTokens + std::min(sequence.num_tree_tokens, kKvTileTokens) / 2.0;
+  walk.tokens += left * (sequence.num_new_tokens - 1);
+}
+
+// A pass for every query_tokens new tokens: a decode's one, and those that are drafted to follow it.
+[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const SequenceSlice& sequence) {
+  const int computed = sequence.num_computed_tokens, added = sequence.num_new_tokens;
+  Walk walk = decode_pass(work, tile, computed, computed + std::min(tile.query_tokens, added) - 1);
+  for (int first = tile.query_tokens; first < added; first += tile.query_tokens) {
+    const int last = std::min(first + tile.query_tokens, added) - 1;
+    const Walk pass = decode_pass(work, tile, computed + first, computed + last);
+    walk.tokens += pass.tokens;
+    walk.entries += pass.entries;
+    walk.look_ups += pass.look_ups;
+    walk.workgroups += pass.workgroups;
+    walk.longest = std::max(walk.longest, pass.longest);
+    walk.partitions = std::max(walk.partitions, pass.partitions);
+  }
+  if (tile.gathers_paths && sequence.num_tree_tokens > 0) add_paths(sequence, walk);
   return walk;
 }
 
@@ -92,7 +117,7 @@ class Walks {
 
   const Walk& of(const SequenceSlice& sequence) {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
-        last_.num_new_tokens != sequence.num_new_tokens)
+        last_.num_new_tokens != sequence.num_new_tokens || last_.num_tree_tokens != sequence.num_tree_tokens)
       walk_ =
           sequence.phase == Phase::decode ? decode_walk(work_, tile_, sequence) : prefill_walk(work_, sequence, tile_);
     last_ = sequence;
@@ -111,13 +136,19 @@ class Walks {
   return (op.kind == OpKind::attention_decode) == (sequence.phase == Phase::decode);
 }
 
+// Tokens of which each partition has a result that is to be combined. Prefills are not split.
+[[nodiscard]] double results_of(const SequenceSlice& sequence) {
+  return sequence.phase == Phase::decode ? sequence.num_new_tokens : 1;
+}
+
 // Whole blocks each. Where a workgroup begins within a sequence, that has one more piece to be combined.
 void share_evenly(const AttentionWork& work, double workgroups, double groups, double sequences, AttentionWalk& all) {
+  const double results = work.query_tokens / sequences;
   const double blocks = std::ceil(all.tokens / work.block_size), each = std::ceil(blocks / workgroups);
   const double busy = std::ceil(blocks / each);
   all.workgroups = groups * busy;
   all.longest_tokens = std::min(all.tokens, each * work.block_size);
-  all.partitions_combined = busy > sequences ? busy : std::min(2 * busy, sequences);
+  all.partitions_combined = (busy > sequences ? busy : std::min(2 * busy, sequences)) * results;
 }
 
 }  // namespace
@@ -143,7 +174,7 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
     all.waits_for_table += groups * walk.look_ups * tile.look_up.waits;
     all.longest_tokens = std::max(all.longest_tokens, whole ? walk.tokens : walk.longest);
     all.longest_context = std::max<double>(all.longest_context, sequence.context_tokens());
-    if (walk.partitions > 1) all.partitions_combined += walk.partitions;
+    if (walk.partitions > 1) all.partitions_combined += walk.partitions * results_of(sequence);
     ++sequences;
   }
   if (tile.persistent > 0 && sequences > 0) share_evenly(work, tile.persistent, groups, sequences, all);

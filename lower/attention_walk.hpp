@@ -33,7 +33,7 @@ struct IssuedWork {
 
 // What one workgroup does.
 struct AttentionTile {
-  int query_tokens = 1;      // prefill: that share one pass over K and V
+  int query_tokens = 1;      // new tokens of a sequence that share one pass over K and V
   int query_heads = 1;       // of one KV head
   int partition_tokens = 0;  // decode: of the context, at most; 0 = all of it
   // Decode: workgroups of a head group that share all contexts evenly, a sequence's rest and the next one's beginning
@@ -45,6 +45,7 @@ struct AttentionTile {
   IssuedWork issued{};
   double loads_before = 0;                     // its first tile, that wait for one another
   std::optional<KernelResources> resources{};  // where the kernel's tiles say them
+  bool gathers_paths = false;  // of a tree of drafts: what all its tokens see is walked once, the rest token by token
   bool works_in_turn = false;                  // a workgroup waits for its tile before it multiplies it
 };
 
@@ -54,7 +55,7 @@ struct AttentionWalk {
   double longest_tokens = 0;       // by the workgroup with the most work
   double table_entries = 0;        // followed, over all workgroups
   double waits_for_table = 0;      // loads of entries that wait for one another within a workgroup, over all of them
-  double partitions_combined = 0;  // partial results merged by a second pass; 0 = single pass
+  double partitions_combined = 0;  // partial results, of all query tokens, merged by a second pass; 0 = single pass
   double longest_context = 0;      // of a sequence
 };
 

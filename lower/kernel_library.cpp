@@ -7,6 +7,7 @@
 #include "lower/dculab_gpu/kernels.hpp"
 #include "lower/deep_ep/kernels.hpp"
 #include "lower/nccl/kernels.hpp"
+#include "lower/shared_memory/kernels.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -36,6 +37,12 @@ template <class T>
 
 [[nodiscard]] bool serves_group(const AttentionLimits& limits, int group) {
   return limits.most_group == 0 || group <= limits.most_group;
+}
+
+// Every sequence of a decode has a new token at least.
+[[nodiscard]] bool serves_new_tokens(const AttentionLimits& limits, const Op& op) {
+  if (op.kind != OpKind::attention_decode || limits.most_new_tokens == 0) return true;
+  return op.attention.query_tokens <= static_cast<double>(limits.most_new_tokens) * op.attention.num_sequences;
 }
 
 [[nodiscard]] bool serves_slopes(const AttentionLimits& limits, const AttentionWork& work) {
@@ -99,6 +106,7 @@ bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
   return kernel.runs_on(device) && serves_latents(kernel.limits, work) && serves_block(kernel.limits, work) &&
          serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
+         serves_new_tokens(kernel.limits, op) &&
          is_one_of(kernel.limits.kv_dtypes, work.kv_dtype) && serves_slopes(kernel.limits, work);
 }
 
@@ -174,6 +182,10 @@ std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& d
   if (!serves_group(limits, group_size(work)))
     return "takes at most " + std::to_string(limits.most_group) + " query heads a KV head";
   if (!serves_slopes(limits, work)) return "takes no ALiBi slopes";
+  if (!serves_new_tokens(limits, op))
+    return limits.most_new_tokens == 1
+               ? std::string("takes one new token of a sequence")
+               : "takes at most " + std::to_string(limits.most_new_tokens) + " new tokens of a sequence";
   if (is_one_of(limits.kv_dtypes, work.kv_dtype)) return {};
   std::string formats;
   for (const Dtype dtype : limits.kv_dtypes) formats += (formats.empty() ? "" : ", ") + std::string(name(dtype));
@@ -188,13 +200,22 @@ const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const
 const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
   if (device.kind == DeviceKind::cpu) return dculab_cpu::kAttention;
   const auto& list = op.kind == OpKind::attention_decode ? kernels.attention_decode : kernels.attention_prefill;
-  return list.empty() || op.kind == OpKind::attention_scores ? dculab_gpu::kAttention
-                                                             : first_that_serves(list, op, device);
+  if (list.empty() || op.kind == OpKind::attention_scores) return dculab_gpu::kAttention;
+  const auto serves_op = [&](const AttentionKernel* kernel) { return serves(*kernel, op, device); };
+  if (has_several_new_tokens(op) && std::ranges::none_of(list, serves_op))
+    for (const AttentionKernel* kernel : kernels.attention_prefill)
+      if (serves_op(kernel)) return *kernel;
+  return first_that_serves(list, op, device);
+}
+
+bool has_several_new_tokens(const Op& op) {
+  return op.kind == OpKind::attention_decode && op.attention.query_tokens > op.attention.num_sequences;
 }
 
 const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device) {
   for (const CollectiveKernel* kernel : kernels.all_reduce)
     if (serves(*kernel, op, device)) return *kernel;
+  if (device.kind == DeviceKind::cpu) return shared_memory::kSharedMemory;
   return is_nvidia(device) ? nccl::kNccl : nccl::kRccl;
 }
 
@@ -206,6 +227,7 @@ const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::
 }
 
 const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device) {
+  if (device.kind == DeviceKind::cpu) return shared_memory::kTokens;
   return deep_ep::kLowLatency.serves(op, device) ? deep_ep::kLowLatency : deep_ep::kHighThroughput;
 }
 

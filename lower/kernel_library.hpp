@@ -125,6 +125,9 @@ struct AttentionLimits {
   Alibi alibi = Alibi::takes;  // where unknown, it is served, and said
   Latents latents = Latents::no;
   std::optional<Phase> only{};  // the phase that it is for; none: both
+  // New tokens of a sequence that decodes, at most: drafts are verified several at a time. A program runs those that no
+  // kernel of its list for decodes takes as it runs prefills.
+  int most_new_tokens = 0;
 };
 
 struct AttentionKernel {
@@ -211,18 +214,19 @@ struct Kernels {
 [[nodiscard]] std::string why_not(const MatmulKernel& kernel, const Op& op, const Device& device);
 [[nodiscard]] std::string why_not(const AttentionKernel& kernel, const Op& op, const Device& device);
 
-// That runs `op`: the last of the list where none serves it.
+// That runs `op`: the last of the list where none serves it. Of decodes with several new tokens the first for prefills
+// that serves them, before that.
 [[nodiscard]] const MatmulKernel& matmul_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 [[nodiscard]] const AttentionKernel& attention_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
-// The first that serves `op`; NCCL where none does, and on AMD's and Hygon's devices RCCL.
+// The first that serves `op`; NCCL where none does, on AMD's and Hygon's devices RCCL, and on CPUs shared memory.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
 // That runs the products of experts, or the choice of them, on a GPU, in a step of so many tokens; none: `matmul` does.
 [[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::int64_t tokens,
                                                    const Device& device);
 
-// DeepEP's, of few tokens those without delay: no other program's kernels are known.
+// DeepEP's, of few tokens those without delay: no other program's kernels are known. On CPUs ours, by shared memory.
 [[nodiscard]] const ExchangeKernel& exchange_kernel_of(const Op& op, const Device& device);
 
 // The kernel that runs `op`: one of these, or none where every program does it alike.
@@ -242,6 +246,9 @@ struct ChosenKernel {
 
 // Whether each of the op's devices reaches every other in one hop.
 [[nodiscard]] bool are_directly_linked(const Op& collective, const Device& device);
+
+// Whether the attention is of decodes, of which one at least has several new tokens.
+[[nodiscard]] bool has_several_new_tokens(const Op& op);
 
 // Of one KV head's query heads.
 [[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }

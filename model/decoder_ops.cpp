@@ -203,8 +203,8 @@ Op plan_activation(const StepSizes& sizes) {
   return op;
 }
 
-Op plan_collective(OpKind kind, std::string_view name, const StepSizes& sizes, std::int64_t rows, int width) {
-  Op op = make_op(kind, {.name = name}, sizes, rows, width);
+Op plan_collective(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int width) {
+  Op op = make_op(kind, place, sizes, rows, width);
   op.devices = sizes.model.tensor_parallel_size;
   const double values = static_cast<double>(rows) * width;
   const double gathered = kind == OpKind::all_gather ? op.devices : 1;

@@ -107,7 +107,8 @@ Op plan_token_exchange(OpKind kind, const StepSizes& sizes) {
   const int width = sizes.model.hidden_size;
   const bool dispatches = kind == OpKind::dispatch_tokens;
   Op op = make_op(kind, {.name = dispatches ? "dispatch" : "combine"}, sizes, own_tokens(sizes), width);
-  op.activation_dtype = dispatches ? part.dispatch_dtype : Dtype::bf16;
+  const bool is_sent_whole = part.dispatch_dtype == Dtype::f32;
+  op.activation_dtype = dispatches || is_sent_whole ? part.dispatch_dtype : Dtype::bf16;
   op.devices = part.devices;
   op.exchange = {.devices_per_node = part.devices_per_node,
                  .expert_rows = rows.rows,

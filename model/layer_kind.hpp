@@ -48,7 +48,7 @@ struct ExpertPart {
   double rows_per_token = 0;     // copies that a token goes to, all devices together
   std::vector<double> copies{};  // [copies that the device holds]: the probability with which a token goes to each
   double other_nodes = 0;        // that a token goes to beside its own, on average
-  Dtype dispatch_dtype = Dtype::bf16;  // what is sent; what comes back has 16 bits
+  Dtype dispatch_dtype = Dtype::bf16;  // what is sent; what comes back has 16 bits, or is F32 too
 
   friend bool operator==(const ExpertPart&, const ExpertPart&) = default;
 };

@@ -137,12 +137,14 @@ void read_unknown(const JsonFields& config, const Decoder& decoder, const std::s
                in_quotes(type) + " " + why + "; nearest that can be priced: " + nearest_priced_model(decoder.fields));
 }
 
-// Layers behind the last that predict further tokens: speculation, which a price has not.
-[[nodiscard]] std::string uncounted_predictors(const JsonFields& config) {
-  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"})
-    if (config.has(key) && config.integer(key, 0) > 0)
-      return "the layers that predict further tokens (" + std::string(key) + ") are not counted";
-  return {};
+// Layers behind the last that predict further tokens: counted where speculation drafts with them.
+void read_predictors(const JsonFields& config, ModelShape& shape) {
+  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+    if (!config.has(key) || config.integer(key, 0) <= 0) continue;
+    shape.num_nextn_predict_layers = config.integer(key, 0);
+    shape.notes.push_back(std::string(kUncountedPredictors) + " (" + key + ") are not counted");
+    return;
+  }
 }
 
 // What else the configuration describes, beside the text model.
@@ -229,8 +231,7 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
   if (!decoder.is_inside || !decoder.fields.flag("tie_word_embeddings", false))
     shape.tie_word_embeddings = config.flag("tie_word_embeddings", shape.tie_word_embeddings);
   if (std::string towers = uncounted_towers(config); !towers.empty()) shape.notes.push_back(std::move(towers));
-  if (std::string predictors = uncounted_predictors(decoder.fields); !predictors.empty())
-    shape.notes.push_back(std::move(predictors));
+  read_predictors(decoder.fields, shape);
   const bool is_outside = config.has("quantization_config");  // of text_config, where that is nested
   if (const auto stored = read_stored_weights(is_outside ? config : decoder.fields)) {
     shape.quantization = stored->format;

@@ -57,6 +57,7 @@ struct ModelShape {
   bool quantized_lm_head = false;                                // lm_head is in the layers' format too, not in dtype
   const TensorNames* tensor_names = &kLlamaTensorNames;          // of its checkpoint; null: priced, not run
   std::vector<std::string> notes{};  // what config.json left to assume, and what of it is not counted: sentences
+  int num_nextn_predict_layers = 0;  // behind the last layer, that predict further tokens: model/draft_heads.hpp
   int tensor_parallel_size = 1;      // devices that each have such a part of every layer, see model/shard.hpp
   std::vector<LayerKind> kinds = std::vector<LayerKind>(1);  // in the order of their first layers
   std::vector<std::uint8_t> layers{};  // [num_hidden_layers]: of which kind each is, an index of `kinds`

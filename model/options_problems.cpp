@@ -72,6 +72,10 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   if (options.enable_prefix_caching && model.has_delta_nets())
     found.push_back("enable_prefix_caching cannot serve " + model.name +
                     ": the states of its gated delta nets are of whole sequences, not of blocks");
+  if (options.speculative_config.enabled() && (model.has_compressed_entries() || model.has_delta_nets()))
+    found.push_back("speculative_config cannot serve " + model.name +
+                    ": a rejected token could not be taken back out of its " +
+                    (model.has_delta_nets() ? "recurrent states" : "compressed entries"));
   const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
   const auto windowed = std::ranges::find_if(
       model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().sliding_window > 0; });

@@ -29,11 +29,12 @@ void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
   if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
 }
 
-// A sum of `width` values a token over the devices.
-void plan_all_reduce(StepPlan& plan, std::string_view name, const StepSizes& sizes, int width,
+// A sum of `width` values a token over the devices, in `buffer`.
+void plan_all_reduce(StepPlan& plan, std::string_view name, Buffer buffer, const StepSizes& sizes, int width,
                      Stage stage = Stage::layer) {
   if (sizes.model.tensor_parallel_size == 1) return;
-  const Op op = plan_collective(OpKind::all_reduce, name, sizes, sizes.tokens, width);
+  const Op op = plan_collective(OpKind::all_reduce, {.name = name, .input = buffer, .output = buffer}, sizes,
+                                sizes.tokens, width);
   plan.ops.push_back(stage == Stage::layer ? op : outside_layers(op, stage));
 }
 
@@ -70,7 +71,7 @@ void plan_grouped_attention(StepPlan& plan, const StepSizes& sizes) {
                   sizes, format, sizes.tokens, attention.projected_width(), hidden, bias_if(attention.qkv_bias)));
   if (attention.qk_norm != QkNorm::none) plan.ops.push_back(plan_qk_norm(sizes));
   if (attention.qk_norm == QkNorm::whole)  // sums of squares of Q and of K
-    plan_all_reduce(plan, "qk_norm_all_reduce", sizes, 2);
+    plan_all_reduce(plan, "qk_norm_all_reduce", Buffer::none, sizes, 2);
   plan_eviction(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
@@ -96,7 +97,7 @@ void plan_attention_half(StepPlan& plan, const StepSizes& sizes) {
     plan_delta_net(plan, sizes);
   else
     plan_grouped_attention(plan, sizes);
-  plan_all_reduce(plan, "attention_all_reduce", sizes, sizes.model.hidden_size);
+  plan_all_reduce(plan, "attention_all_reduce", Buffer::projected, sizes, sizes.model.hidden_size);
   plan_post_norm(plan, sizes, "attention_post_norm", WeightSlot::attention_post_norm);
 }
 
@@ -156,8 +157,9 @@ void plan_experts(StepPlan& plan, const StepSizes& sizes) {
 // Every device has sums of its part of the tokens; those that share the attention need all of them.
 void plan_gathering(StepPlan& plan, const StepSizes& sizes) {
   if (sizes.model.tensor_parallel_size == 1) return;
-  plan.ops.push_back(plan_collective(OpKind::all_gather, "tokens_all_gather", sizes, of_own_tokens(sizes).tokens,
-                                     sizes.model.hidden_size));
+  plan.ops.push_back(plan_collective(
+      OpKind::all_gather, {.name = "tokens_all_gather", .input = Buffer::projected, .output = Buffer::projected}, sizes,
+      of_own_tokens(sizes).tokens, sizes.model.hidden_size));
 }
 
 // A parallel block adds what attention gave with what the MLP gives, in the next norm; its own second norm, where it
@@ -180,7 +182,8 @@ void plan_mlp_half(StepPlan& plan, StepSizes sizes) {
   if (layer.experts && layer.experts->part)
     plan_gathering(plan, sizes);
   else
-    plan_all_reduce(plan, "mlp_all_reduce", sizes, sizes.model.hidden_size);
+    plan_all_reduce(plan, "mlp_all_reduce", sequential || layer.experts ? Buffer::projected : Buffer::mlp_projected,
+                    sizes, sizes.model.hidden_size);
   plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }
 
@@ -199,7 +202,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.attention_split = options.attention_split;
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
   plan.ops.push_back(plan_embedding(sizes));
-  plan_all_reduce(plan, "embedding_all_reduce", sizes, model.hidden_size, Stage::before_layers);
+  plan_all_reduce(plan, "embedding_all_reduce", Buffer::residual, sizes, model.hidden_size, Stage::before_layers);
   if (model.residual_streams > 1) plan.ops.push_back(plan_streams_of_embedding(sizes));
   if (model.embedding_norm)
     plan.ops.push_back(outside_layers(
@@ -222,7 +225,9 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
   if (model.final_logit_soft_cap > 0) plan.ops.push_back(plan_soft_cap(sizes));
   if (model.tensor_parallel_size == 1) return;
-  const Op logits = plan_collective(OpKind::all_gather, "logits_all_gather", sizes, logits_rows, model.vocab_size);
+  const Op logits = plan_collective(
+      OpKind::all_gather, {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits}, sizes,
+      logits_rows, model.vocab_size);
   plan.ops.push_back(outside_layers(logits, Stage::after_layers));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/draft_counts.hpp"
 #include "core/engine_options.hpp"
 #include "core/expert_histogram.hpp"
 #include "core/step_plan.hpp"
@@ -35,6 +36,8 @@ struct TraceStep {
   std::vector<std::string> op_names;  // as in the plan; empty: ops were not timed
   // [op_names.size()], median over repeats, all executions together; 0 = not timed on its own (floor_check.hpp)
   std::vector<Seconds> op_durations;
+  DraftCounts drafts{};     // what became of the tokens that the step verified, of one repeat
+  Seconds drafting{};       // before the step, of one repeat: duration leaves it out
   ExpertHistogram experts;  // what the engine counted in all repeats; a file holds options.expert_load alone
 };
 

@@ -1,41 +1,58 @@
 #include "cli/bench/scenario_bench.hpp"
 
 #include <algorithm>
-#include <thread>
 
+#include "cli/output/draft_report.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
+#include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
 
+// The shape of what drafts with a KV cache of its own.
+[[nodiscard]] std::optional<ModelShape> draft_of(const std::string& name, const ModelShape& model,
+                                                 const EngineOptions& options) {
+  const SpeculativeMethod method = options.speculative_config.method;
+  if (method == SpeculativeMethod::mtp) return engine::mtp_layer_shape(model);
+  if (method != SpeculativeMethod::draft_model || name.empty()) return std::nullopt;
+  ModelShape draft = engine::read_model_shape(study::find_model(name));
+  engine::require_draft_of(model, draft, options);
+  return draft;
+}
+
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
-                                         const ModelShape& model, int threads) {
-  const engine::ReplicaChoices replicas = replicas_here(scenario, scenario.file + ": deployment: the engine here");
+                                         const ModelShape& model, int threads, const std::string& draft_name) {
+  const engine::ReplicaChoices replicas =
+      replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
   if (!scenario.model.overrides.empty())
     throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
-  if (scenario.slo.slowdown)
-    throw InputError(scenario.file, "slo.slowdown: not every request is run alone; give ttft, tpot or latency");
   const int asked = threads > 0 ? threads : scenario.measure.threads;
   // Weights and swapped blocks are not in memory yet.
   const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
   const engine::OpenDevice here = engine::open_device({});
-  const Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
-  const double count = replicas.replicas();
-  const Bytes free = std::max(Bytes(), here.free_memory() - taken) / count;
-  const int threads_here = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency());
+  Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
+  Bytes draft_block;
+  if (const auto draft = draft_of(draft_name, model, options)) {
+    taken += weight_footprint(*draft, options.weights) + engine::memory_besides_kv(here, *draft, options);
+    draft_block = engine::kv_block_bytes(*draft, options.block_size, options.kv_cache_dtype);
+  }
+  const Bytes free = std::max(Bytes(), here.free_memory() - taken) / static_cast<double>(replicas.replicas());
   return {.scenario = scenario,
           .options = options,
-          .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free),
-          .threads = std::max(1, threads_here / replicas.replicas()),
-          .replicas = replicas};
+          .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free, draft_block),
+          .threads = std::max(1, engine::thread_count(asked) / replicas.replicas()),
+          .replicas = replicas,
+          .speculative_model = draft_name};
 }
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
@@ -47,6 +64,8 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
            " preemptions, KV blocks used at most: " + std::to_string(served.timeline.most_used_blocks()) + " of " +
            std::to_string(num_blocks * std::max<std::int64_t>(1, std::ssize(served.replicas)));
+  const DraftFigures drafts{.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
+  if (drafts.counts.num_drafts > 0) title += "\n" + draft_summary(drafts);
   report.tables.push_back(latency_table(served.metrics));
   report.tables.back().title = title;
   const int engines = std::max(1, static_cast<int>(served.replicas.size()));
@@ -62,6 +81,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   json["most_used_blocks"] = served.timeline.most_used_blocks();
   if (engines > 1) json["replicas"] = served_replica_json(served);
   json["timeline"] = timeline_json(served.timeline);
+  if (drafts.counts.num_drafts > 0) json["speculation"] = draft_json(drafts);
   report.json["runs"].push_back(std::move(json));
 }
 
@@ -74,8 +94,10 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
   Trace trace;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
     const ModelShape model = study::resolve_model(point.scenario);
-    const EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
-    MeasuredServer server = server_here(point.scenario, options, model, choices.threads);
+    EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
+    if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
+    if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
+    MeasuredServer server = server_here(point.scenario, options, model, choices.threads, choices.speculation.folder());
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);

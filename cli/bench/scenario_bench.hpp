@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 
 namespace dculab::cli {
 
@@ -14,6 +15,7 @@ struct ScenarioBenchChoices {
   std::vector<std::string> set;
   int threads = 0;         // 0: the scenario's measure.threads, or all cores
   std::string trace_file;  // empty: none
+  SpeculationChoices speculation{};
 };
 
 // Every point of the scenario's sweep in turn. Its machine is not asked: it is this one. Throws InputError.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "cli/output/draft_report.hpp"
 #include "cli/output/expert_report.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/engine_choices.hpp"
@@ -60,6 +61,7 @@ struct ServingFigures {
   engine::GeneratorOptions options;
   options.device = parse_option("--device", setting.device, engine::parse_device);
   options.num_threads = setting.threads;
+  options.division = setting.division;
   options.engine.block_size = block_size;
   options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
@@ -69,6 +71,7 @@ struct ServingFigures {
   options.engine.prefix_eviction = parse_option("--prefix-eviction", choices.prefix_eviction, [&](const auto& text) {
     return parse_prefix_eviction(text, choices.enable_prefix_caching);
   });
+  set_speculation(setting.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }
@@ -84,6 +87,14 @@ struct ServingFigures {
     throw InputError(choices.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
                                        std::string("into the model's context"));
   return requests;
+}
+
+[[nodiscard]] std::optional<engine::ModelWeights> draft_weights(const WorkloadSetting& setting,
+                                                                const std::filesystem::path& target) {
+  if (setting.speculation.model.empty()) return std::nullopt;
+  const std::filesystem::path folder = study::find_model(setting.speculation.model);
+  engine::require_same_tokens(target, folder);
+  return load_or_make_weights(folder, setting.random_weights);
 }
 
 [[nodiscard]] ServingReport serve(engine::Generator& generator, const std::vector<engine::TextRequest>& requests,
@@ -160,6 +171,9 @@ void add_finished(const Sequence& sequence, ServingReport& report) {
   const engine::ServedWorkload run = engine::serve_on_replicas(
       *replicas, options, replica_choices(choices), as_tokens(requests, tokenizer), {.on_finished = finish});
   served.num_steps = run.num_steps;
+  served.executor_time = run.busy;
+  served.drafts = run.drafts;
+  served.drafting = run.drafting;
   return served;
 }
 
@@ -189,6 +203,15 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"tpot_seconds_median", figures.tpot_median.value()}});
 }
 
+// All rows draft, or none does.
+void add_drafts(Report& report, const ServingReport& served) {
+  Table& table = report.tables.front();
+  if (table.rows.size() == 1) std::ranges::copy(draft_columns(), std::back_inserter(table.columns));
+  const DraftFigures figures{.counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
+  std::ranges::move(draft_cells(figures), std::back_inserter(table.rows.back()));
+  report.json["rows"].back()["speculation"] = draft_json(figures);
+}
+
 // Of mixtures: all rows are of one model.
 void add_experts(Report& report, const ExpertHistogram& experts) {
   if (experts.is_empty()) return;
@@ -210,6 +233,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   const std::filesystem::path folder = study::find_model(setting.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
   study::require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
+  const std::optional<engine::ModelWeights> draft = draft_weights(setting, folder);
   Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
   report.json["model"] = setting.model;
   report.json["workload"] = choices.file;
@@ -224,19 +248,22 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   ProgressBar bar;
   for (const int block_size : setting.block_sizes)
     for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {
-      const engine::GeneratorOptions options = generator_options(choices, setting, block_size, kv_cache_dtype);
+      engine::GeneratorOptions options = generator_options(choices, setting, block_size, kv_cache_dtype);
+      options.draft_weights = draft;
       if (choices.data_parallel_size > 1) {
-        add_row(report, kv_cache_dtype, block_size,
-                serve_on_replicas(folder, weights, options, choices, conversations, report, bar));
+        const ServingReport served = serve_on_replicas(folder, weights, options, choices, conversations, report, bar);
+        add_row(report, kv_cache_dtype, block_size, served);
+        if (setting.speculation.asked()) add_drafts(report, served);
         continue;
       }
       engine::Generator generator(folder, weights, options);
       if (report.heading.empty())
         report.heading = {generator.executor().device_name() + ", " + generator.executor().build_name()};
       const std::string label = "KV " + kv_cache_dtype + ", block " + std::to_string(block_size);
-      add_row(report, kv_cache_dtype, block_size,
-              serve(generator, requests_of(choices, conversations, generator.tokenizer(), generator.shape()), label,
-                    bar));
+      const ServingReport served =
+          serve(generator, requests_of(choices, conversations, generator.tokenizer(), generator.shape()), label, bar);
+      add_row(report, kv_cache_dtype, block_size, served);
+      if (setting.speculation.asked()) add_drafts(report, served);
       add_experts(report, generator.executor().take_expert_histogram());
     }
   bar.clear();

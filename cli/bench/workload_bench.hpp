@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "cli/scenario/speculation_choices.hpp"
+#include "engine/parallel/division.hpp"
 
 namespace dculab::cli {
 
@@ -27,9 +29,11 @@ struct WorkloadSetting {
   std::string random_weights;
   std::string device;
   int threads = 0;
+  engine::Division division{};
   std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;
+  SpeculationChoices speculation{};
 };
 
 [[nodiscard]] Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting);

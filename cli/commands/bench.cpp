@@ -11,15 +11,18 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
+#include "engine/parallel/ranked_executor.hpp"
 #include "files/output.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -39,8 +42,10 @@ struct BenchChoices {
   std::string device = "cpu";
   std::string activations = "exact";
   engine::BenchOptions options;
+  engine::Division division;
   std::string trace_file;
   WorkloadChoices workload;
+  SpeculationChoices speculation;
   std::vector<std::string> set;  // of a scenario
   OutputOptions output;
 };
@@ -80,7 +85,8 @@ struct BenchChoices {
               const std::string id = phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
-              points.push_back({id, shape, options, study::resolve_batch(scenario.workload, shape, options)});
+              points.push_back({id, shape, options, study::resolve_batch(scenario.workload, shape, options),
+                                choices.division});
             }
   return points;
 }
@@ -143,7 +149,8 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
                              "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
-                             "--enable-prefix-caching", "--prefix-eviction", "--data-parallel-size", "--routing"})
+                             "--enable-prefix-caching", "--prefix-eviction", "--data-parallel-size", "--routing",
+                             "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
@@ -154,22 +161,29 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
 }
 
 void run_bench(BenchChoices choices) {
+  static_cast<void>(speculative_config(choices.speculation));
+  if (choices.workload.file.empty() && choices.speculation.asked())
+    throw InputError("speculation", "belongs to served requests; give them with --workload");
   if (names_scenario(choices.workload.file))
     return show(bench_scenario({.scenario = choices.workload.file,
                                 .set = choices.set,
                                 .threads = choices.options.threads,
-                                .trace_file = choices.trace_file}),
+                                .trace_file = choices.trace_file,
+                                .speculation = choices.speculation}),
                 choices.output);
   if (!choices.workload.file.empty())
     return show(bench_workload(choices.workload, {.model = choices.model,
                                                   .random_weights = choices.random_weights,
                                                   .device = choices.device,
                                                   .threads = choices.options.threads,
+                                                  .division = choices.division,
                                                   .activations = choices.activations,
                                                   .block_sizes = choices.block_sizes,
-                                                  .kv_cache_dtypes = choices.kv_cache_dtypes}),
+                                                  .kv_cache_dtypes = choices.kv_cache_dtypes,
+                                                  .speculation = choices.speculation}),
                 choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
+  engine::require_shared_device(choices.options.device, choices.division);
   const std::filesystem::path folder = study::find_model(choices.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
@@ -250,12 +264,14 @@ void add_bench(CLI::App& app) {
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
+  add_division_options(*command, choices->division);
   command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")
       ->check(between(1, config::kMostRepeats));
   command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")
       ->check(between(0, config::kMostRepeats));
   add_output_file(*command, "--trace", choices->trace_file, "Write the trace here (JSON Lines)");
   add_workload_options(*command, choices->workload, choices->set);
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices, command] {
     refuse_ignored(*command, *choices);

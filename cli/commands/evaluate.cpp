@@ -10,10 +10,12 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "config/questions_file.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kivi.hpp"
@@ -21,7 +23,6 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
-#include "files/input.hpp"
 #include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -46,32 +47,10 @@ struct EvaluateChoices {
   std::string device = "cpu";
   std::string activation_dtype = "f16";
   EvaluationTasks tasks;
+  SpeculationChoices speculation;
   engine::GeneratorOptions generator;
   OutputOptions output;
 };
-
-// The questions of a file, put as scripts/model/evaluate.py puts them.
-[[nodiscard]] std::vector<engine::ChoiceItem> read_items(const std::string& file) {
-  std::vector<engine::ChoiceItem> items;
-  for (config::Question& question : config::read_questions_file(file))
-    items.push_back({.prompt = question.context + "Question: " + question.stem + "\nAnswer:",
-                     .choices = std::move(question.choices),
-                     .answer = question.answer});
-  return items;
-}
-
-// All that is read before any model is loaded.
-struct Material {
-  std::string text;
-  std::vector<std::vector<engine::ChoiceItem>> items;  // [question files]
-};
-
-[[nodiscard]] Material read_material(const EvaluationTasks& tasks) {
-  Material material;
-  if (!tasks.text_file.empty()) material.text = files::read_text_or_pipe(tasks.text_file, files::kLargestText);
-  for (const std::string& file : tasks.question_files) material.items.push_back(read_items(file));
-  return material;
-}
 
 // Of all models, so that all are judged alike.
 [[nodiscard]] int shortest_context(const EvaluateChoices& choices) {
@@ -138,6 +117,9 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   const EvaluationTasks& tasks = choices.tasks;
   if (tasks.text_file.empty() && tasks.question_files.empty())
     throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
+  if (choices.speculation.asked() &&
+      speculative_config(choices.speculation).rejection_sample_method == RejectionSampleMethod::synthetic)
+    throw InputError("--rejection-sample-method", "synthetic gives other texts; use it with `dculab bench --workload`");
   if (!tasks.reference.empty() && tasks.text_file.empty())
     throw InputError("--reference: predictions are compared over a text; give --text FILE");
   for (const EvaluationRow& row : rows) {
@@ -190,14 +172,16 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
          (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
 }
 
-void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices, const Material& material,
-           ProgressBar& bar) {
+void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
+           const EvaluationMaterial& material, ProgressBar& bar) {
   const EvaluationTasks& tasks = choices.tasks;
   const std::string label = row.model + ", KV " + std::string(name(row.kv_cache_dtype)) + ": ";
   const auto show_on_bar = [&](const std::string& what) {
     return [&bar, text = label + what](double share) { bar.update(text, share); };
   };
-  const auto opened = open_model(row.model, choices, generator_options(choices, row));
+  engine::GeneratorOptions options = generator_options(choices, row);
+  set_speculation(choices.speculation, options);
+  const auto opened = open_model(row.model, choices, options);
   engine::Generator& generator = *opened;
   engine::TokenScorer scorer(generator, tasks.mode);
   if (!tasks.text_file.empty()) row.text = judge_text(scorer, reference, choices, material.text, show_on_bar("text"));
@@ -211,6 +195,9 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
   }
   row.experts = generator.executor().take_expert_histogram();
   if (tasks.decode.steps > 0) row.decode_step = engine::median_decode_step(generator, tasks.decode);
+  if (choices.speculation.asked())
+    row.speculation = engine::check_speculation(generator, prompts_of(material, tasks.num_prompts), tasks.max_tokens,
+                                                show_on_bar("drafts"));
   row.num_attention_heads = generator.shape().heads().num_attention_heads;
   row.num_key_value_heads = generator.shape().heads().num_key_value_heads;
   row.weight_bytes = weight_footprint(generator.shape(), generator.engine_options().weights);
@@ -223,7 +210,7 @@ void run_evaluate(EvaluateChoices choices) {
   choices.tasks.mode = choices.stream ? engine::ScoringMode::streamed : engine::ScoringMode::chunked;
   std::vector<EvaluationRow> rows = make_rows(choices);
   check(choices, rows);
-  const Material material = read_material(choices.tasks);
+  const EvaluationMaterial material = read_material(choices.tasks.text_file, choices.tasks.question_files);
   choices.tasks.context = shortest_context(choices);
   const int context = std::max(choices.tasks.context, choices.max_position_embeddings);
   if (choices.tasks.window == 0) choices.tasks.window = std::min(context, kLongestDefaultWindow);
@@ -255,6 +242,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   command.add_option("--activation-dtype", choices.activation_dtype, "GPU: f16 or f32");
   command.add_option("--threads", choices.generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
+  add_division_options(command, choices.generator.division);
 }
 
 }  // namespace
@@ -288,7 +276,12 @@ void add_evaluate(CLI::App& app) {
       ->check(between(1, kLargestBatch));
   command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
       ->check(between(1, kLongestContext));
+  command->add_option("--num-prompts", tasks.num_prompts, "Prompts of the comparison with and without drafts")
+      ->check(between(1, kLargestBatch));
+  command->add_option("--max-tokens", tasks.max_tokens, "Tokens that it generates after each")
+      ->check(between(1, kLongestContext));
   add_engine_options(*command, *choices);
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_evaluate(*choices); });
 }

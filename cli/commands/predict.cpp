@@ -5,20 +5,23 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/expert_report.hpp"
+#include "cli/output/format_warnings.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/speculation_report.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
+#include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
-#include "sim/compute/peak.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/study/recipe.hpp"
+#include "study/decide/speculation_advice.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -45,7 +48,18 @@ struct Prediction {
   bool shares_experts = false;                          // over several devices
   double rebalancing = 1;                               // sim::rebalancing_factor, which no step has
   std::optional<sim::TwoMicroBatches> micro_batches{};  // then, where the step has tokens for two
+  std::optional<study::DraftOutcome> drafts{};          // where the step verifies any
+  sim::DraftMemory draft_memory{};
 };
+
+// What the step is worth that verifies drafts, beside one without.
+void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
+  const auto question = study::draft_question(scenario, prediction.machine, prediction.whole, prediction.model,
+                                              prediction.options, scenario.workload.context_tokens);
+  if (!question || scenario.workload.phase != Phase::decode) return;
+  prediction.drafts = study::judge(*question, prediction.options.speculative_config.shape, scenario.workload.batch);
+  prediction.draft_memory = study::draft_memory(*question);
+}
 
 [[nodiscard]] Prediction predict(const StepChoices& choices) {
   const config::Scenario scenario = to_scenario(choices);
@@ -57,11 +71,13 @@ struct Prediction {
   prediction.options = study::resolve_options(scenario, prediction.model, prediction.machine);
   prediction.plan = plan_step(prediction.model, prediction.options,
                               study::resolve_batch(scenario.workload, prediction.model, prediction.options));
-  prediction.price = sim::price_step(prediction.machine, prediction.plan);
+  judge_drafts(scenario, prediction);
+  sim::price_step(prediction.machine, prediction.plan, 0, prediction.price, prediction.draft_memory.weights);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);
   prediction.capacity =
-      sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens);
+      sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens,
+                    prediction.draft_memory);
   prediction.shares_experts = scenario.deployment.shares_experts();
   prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(ReplicaRole::both), prediction.machine,
                                                    prediction.model, prediction.options);
@@ -102,18 +118,13 @@ struct Prediction {
   return table;
 }
 
+// Of a step that verifies drafts those that it is expected to yield, with the time that drafting takes.
 [[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
+  if (const auto& drafts = prediction.drafts)
+    return number(drafts->batch * drafts->tokens / (drafts->times.verify + drafts->times.drafting).value()) +
+           " tokens/s with drafting";
   return number(static_cast<double>(prediction.plan.batch.num_tokens()) / prediction.price.seconds.value()) +
          " tokens/s";
-}
-
-// Whether it is the same to a price which of the two is multiplied: both have 16 bits, and matrix units one rate. Our
-// own kernels convert all the same; others' multiply BF16 as it is.
-[[nodiscard]] bool are_alike(const sim::Machine& machine, Dtype a, Dtype b) {
-  const auto is_half = [](Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; };
-  const auto first = machine.peaks.find(a), second = machine.peaks.find(b);
-  return !machine.stack.is_own() && is_half(a) && is_half(b) && first != machine.peaks.end() &&
-         second != machine.peaks.end() && first->second.matrix && first->second.matrix == second->second.matrix;
 }
 
 // "1 sequence", "2 sequences"
@@ -130,47 +141,6 @@ struct Prediction {
   return counted(heads.num_key_value_heads, "KV head") + " (group size " + std::to_string(heads.group_size()) + ")";
 }
 
-// Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
-[[nodiscard]] std::vector<std::string> format_warnings(const Prediction& prediction) {
-  const sim::Machine& machine = prediction.machine;
-  std::vector<std::string> warnings;
-  const auto check = [&](const char* what, Dtype stored, Dtype activations) {
-    const Dtype multiplied = sim::multiply_format(machine, activations).dtype;
-    const auto peak = machine.peaks.find(stored);
-    const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
-    const std::string converted = "priced as converted to " + std::string(name(multiplied)) + " on the way";
-    if (peak == machine.peaks.end()) {
-      warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
-      return;
-    }
-    if (stored != multiplied) {
-      if (!are_alike(machine, stored, multiplied)) warnings.push_back(begin + converted + ", the activations' format");
-      return;
-    }
-    const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
-    if (std::find(machine.assumed.begin(), machine.assumed.end(), key) != machine.assumed.end())
-      warnings.push_back(begin + "the rate on " + machine.name + " is " + machine.sources.at(key));
-  };
-  const ActivationMode mode = prediction.options.activations;
-  const bool fits = takes_activations(prediction.options.weights, mode);
-  if (!fits)
-    warnings.push_back("activations " + std::string(name(mode)) + ": not with weights of " +
-                       config::weight_format_text(prediction.options.weights) +
-                       "; products are priced with exact ones");
-  const bool rounded = fits && mode == ActivationMode::int8 && machine.peaks.contains(Dtype::int8);
-  if (rounded)
-    check("weights and activations", Dtype::int8, Dtype::int8);
-  else if (fits && mode == ActivationMode::bf16)
-    check("weights and activations", Dtype::bf16, Dtype::bf16);
-  else if (fits && mode == ActivationMode::fp8)
-    check("weights and activations", Dtype::fp8_e4m3, Dtype::fp8_e4m3);
-  else
-    check("weights", prediction.options.weights.dtype, prediction.options.activation_dtype);
-  if (prediction.options.kv_cache_dtype != prediction.options.weights.dtype)
-    check("KV cache", prediction.options.kv_cache_dtype, prediction.options.activation_dtype);
-  return warnings;
-}
-
 // What does not fit in the machine's memory; empty where all does.
 [[nodiscard]] std::string misfit(const Prediction& prediction) {
   const sim::Capacity& room = prediction.capacity;
@@ -184,7 +154,9 @@ struct Prediction {
 // All that makes the figures less than they seem.
 [[nodiscard]] std::vector<std::string> warnings_of(const Prediction& prediction) {
   std::vector<std::string> warnings = prediction.whole.notes;
-  for (std::string& what : format_warnings(prediction)) warnings.push_back(std::move(what));
+  if (prediction.options.speculative_config.method == SpeculativeMethod::mtp)
+    std::erase_if(warnings, [](const std::string& note) { return note.starts_with(kUncountedPredictors); });
+  for (std::string& what : format_warnings(prediction.machine, prediction.options)) warnings.push_back(std::move(what));
   for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
     warnings.push_back(std::move(what));
   for (std::string& what : study::idle_reached(prediction.machine)) warnings.push_back(std::move(what));
@@ -230,6 +202,7 @@ struct Prediction {
                   std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
                   ", of it host " + config::short_text(prediction.price.host) +
                   (devices > 1 ? ", exchange " + config::short_text(sim::exchange_time(prediction.price)) : ""));
+  if (prediction.drafts) lines.push_back(drafts_line(*prediction.drafts));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +
                   counted(capacity.num_blocks, "KV block") + ")");
@@ -261,6 +234,7 @@ struct Prediction {
             {"assumed", sim::assumed_keys(prediction.machine)},
             {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
             {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
+  if (prediction.drafts) json["speculation"] = cli::to_json(*prediction.drafts);
   if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
   if (prediction.micro_batches)
     json["two_micro_batches"] = {{"step_seconds", prediction.micro_batches->seconds.value()},

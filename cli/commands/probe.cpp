@@ -1,5 +1,8 @@
 // `dculab probe`: measures this machine and writes its YAML.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -85,6 +88,35 @@ template <class ByRows, class MakeCell>
   return table;
 }
 
+[[nodiscard]] std::string_view name_of(engine::ExchangeKind kind) {
+  constexpr std::array<std::string_view, 3> kNames{"meeting", "all-reduce", "all-to-all"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+// A row for each size, a column for each kind and number of processes.
+[[nodiscard]] Table exchange_table(const engine::HostMeasurements& host) {
+  Table table;
+  table.title = "Exchanges of processes through shared memory (median of the runs)";
+  table.columns = {"bytes of each"};
+  std::map<double, std::vector<Cell>> rows;
+  for (const engine::ExchangeMeasurement& each : host.exchanges) {
+    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    if (std::ranges::find(table.columns, column) == table.columns.end()) table.columns.push_back(column);
+  }
+  for (const engine::ExchangeMeasurement& each : host.exchanges) {
+    std::vector<Cell>& row = rows[each.bytes.value()];
+    if (row.empty()) {
+      row.resize(table.columns.size(), Cell(""));
+      row.front() = Cell(each.bytes > Bytes() ? config::short_text(each.bytes) : "", each.bytes.value());
+    }
+    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    const auto place = std::ranges::find(table.columns, column) - table.columns.begin();
+    row[static_cast<std::size_t>(place)] = Cell(config::short_text(each.time.median), each.time.median.value());
+  }
+  for (auto& [bytes, row] : rows) table.rows.push_back(std::move(row));
+  return table;
+}
+
 [[nodiscard]] std::vector<Table> matmul_tables(const sim::Machine& machine) {
   const auto rate_cell = [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); };
   const auto share_cell = [](double share) { return Cell(percent(share), share); };
@@ -124,6 +156,12 @@ void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, 
     for (const engine::ArithmeticRate& rate : peak.rate)
       json["peaks"].push_back(
           {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
+  for (const engine::ExchangeMeasurement& each : host.exchanges)
+    json["exchanges"].push_back({{"kind", name_of(each.kind)},
+                                 {"processes", each.ranks},
+                                 {"bytes", each.bytes.value()},
+                                 {"seconds", each.time.median.value()},
+                                 {"lowest_seconds", each.time.lowest.value()}});
   add_matmuls(json, sim::kLongRow, machine.matmul_rates, machine.matmul_dram_shares);
   add_matmuls(json, sim::kShortRow, machine.short_matmul_rates, machine.short_matmul_dram_shares);
   json["foreign_load"] = host.foreign_load;
@@ -139,6 +177,7 @@ void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, 
     report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
                              " of the CPUs during the probe; the figures are too low by about as much");
   report.tables = {memory_table(host), peak_table(host)};
+  if (!host.exchanges.empty()) report.tables.push_back(exchange_table(host));
   for (Table& table : matmul_tables(machine)) report.tables.push_back(std::move(table));
   report.tables.back().notes = host.notes;
   return report;

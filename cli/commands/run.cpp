@@ -10,8 +10,10 @@
 #include "cli/output/output.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
@@ -43,6 +45,7 @@ struct RunChoices {
   std::string swap_space;
   std::string prefix_eviction = "lru";
   engine::GeneratorOptions generator;
+  SpeculationChoices speculation;
   OutputOptions output;
 };
 
@@ -132,6 +135,7 @@ void refuse_idle_figures(const RunChoices& choices) {
     options.engine.preemption_mode = PreemptionMode::swap;
     options.engine.swap_space = parse_option("--swap-space", choices.swap_space, parse_memory);
   }
+  set_speculation(choices.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
 }
@@ -230,6 +234,7 @@ void add_run(CLI::App& app) {
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
+  add_division_options(*command, choices->generator.division);
   command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
@@ -246,6 +251,7 @@ void add_run(CLI::App& app) {
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
   command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
                       "New tokens per step at most");
+  add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices] { run_engine(*choices); });
 }

@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/axis_title.hpp"
+#include "cli/output/draft_report.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
@@ -122,6 +123,7 @@ void add_details(const Simulation& simulation, Report& report) {
   report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
                            ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
                            std::to_string(run.num_blocks));
+  if (run.drafts.num_drafts > 0) report.heading.push_back("drafts: " + draft_summary(drafts_of(run)));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));
   if (!simulation.intervals.empty()) report.tables.push_back(interval_table(simulation));

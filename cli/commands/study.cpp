@@ -18,8 +18,10 @@
 #include "cli/study/design_study.hpp"
 #include "cli/study/group_study.hpp"
 #include "cli/study/measured_comparison.hpp"
+#include "cli/study/measured_speculation.hpp"
 #include "cli/study/measured_study.hpp"
 #include "cli/study/predicted_study.hpp"
+#include "cli/study/speculation_study.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
@@ -29,6 +31,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
+#include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -74,6 +77,7 @@ struct StudyChoices {
     bar.clear();
     return measure_serving_study(scenario, host, report);
   }
+  if (is_speculation_study(scenario) && !scenario.compare) return measure_speculation(scenario, host, report, bar);
   return scenario.compare ? measure_comparison(scenario, host, report, bar)
                           : measure_study(scenario, host, report, bar);
 }
@@ -117,6 +121,9 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
+  if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
+  if (asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
+  if (is_speculation_study(scenario)) return;
   if (!scenario.choose.empty()) refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
@@ -126,7 +133,10 @@ void refuse_unanswered(const config::Scenario& scenario) {
 void refuse_ignored(const config::Scenario& scenario, const StudyChoices& choices) {
   if (!scenario.choose.empty() && (choices.measure || choices.search.sensitivity))
     throw InputError(scenario.file, "choose: designs are predicted; leave --measure and --sensitivity out");
-  if (choices.measure && !is_served(scenario)) study::require_one_device(scenario, "a measured study");
+  if (study::drafts(scenario) && choices.search.sensitivity)
+    throw InputError(scenario.file, "engine.speculative_config: a study of drafts has no --sensitivity; leave it out");
+  if (choices.measure && (scenario.compare || study::drafts(scenario)) && !is_served(scenario))
+    study::require_one_device(scenario, scenario.compare ? "a measured comparison" : "a measured study of drafts");
   if (choices.measure && is_search(scenario))
     throw InputError(scenario.file, "a search is predicted; leave --measure out, or objective, pareto and constraints");
   const std::string option = search_option(choices.search), files = files_option(choices.search);
@@ -169,6 +179,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
                                     std::string("give one figure with --set"));
+  if (is_speculation_study(scenario)) return study_speculation(scenario, names_of(scenario, choices), report);
   if (scenario.compare) {
     compare_study(scenario, names_of(scenario, choices), report);
     return;

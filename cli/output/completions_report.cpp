@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/output/draft_report.hpp"
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
@@ -11,6 +12,10 @@ namespace {
   if (values.empty()) return Seconds{};
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+[[nodiscard]] DraftFigures drafts_of(const ServingReport& report) {
+  return {.counts = report.drafts, .drafting = report.drafting, .verifying = report.executor_time};
 }
 
 [[nodiscard]] const char* finish_text(const engine::Completion& completion) {
@@ -48,6 +53,7 @@ Report completions_report(const std::vector<std::string>& prompts, const engine:
                                {"duration_seconds", served.duration.value()},
                                {"steps", served.num_steps},
                                {"preemptions", served.num_preemptions}};
+  if (served.drafts.num_drafts > 0) report.json["speculation"] = draft_json(drafts_of(served));
   return report;
 }
 
@@ -80,6 +86,7 @@ std::string serving_summary(const ServingReport& report) {
   if (report.num_cached_tokens > 0)
     text += "; " + std::to_string(report.num_cached_tokens) + " prompt tokens were cached";
   if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
+  if (report.drafts.num_drafts > 0) text += "\n" + draft_summary(drafts_of(report));
   return text;
 }
 

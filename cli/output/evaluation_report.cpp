@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "cli/output/draft_report.hpp"
 #include "cli/output/expert_report.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "config/unit_text.hpp"
@@ -26,7 +27,7 @@ using engine::ChoiceEvaluation;
 // Which columns say something: those of options that nobody changed are left out.
 struct Columns {
   bool activations = false, retention = false, sequence = false, text = false, reference = false, experts = false,
-       decode = false;
+       decode = false, speculation = false;
 };
 
 [[nodiscard]] Columns columns_of(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
@@ -39,7 +40,8 @@ struct Columns {
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
           .experts = any([](const EvaluationRow& row) { return !row.experts.is_empty(); }),
-          .decode = tasks.decode.steps > 0};
+          .decode = tasks.decode.steps > 0,
+          .speculation = any([](const EvaluationRow& row) { return row.speculation.has_value(); })};
 }
 
 [[nodiscard]] std::vector<std::string> column_names(const EvaluationTasks& tasks, const Columns& columns) {
@@ -53,7 +55,33 @@ struct Columns {
   if (columns.sequence) names.push_back("KV of " + std::to_string(tasks.decode.context));
   if (columns.experts) std::ranges::copy(expert_columns(), std::back_inserter(names));
   if (columns.decode) names.emplace_back("tokens/s");
+  if (columns.speculation) {
+    names.insert(names.end(), {"alone", "drafted", "identical"});
+    std::ranges::copy(draft_columns(), std::back_inserter(names));
+  }
   return names;
+}
+
+[[nodiscard]] DraftFigures figures_of(const engine::SpeculationCheck& check) {
+  return {.counts = check.drafts, .drafting = check.drafting, .verifying = check.verifying};
+}
+
+[[nodiscard]] std::vector<Cell> speculation_cells(const engine::SpeculationCheck& check) {
+  std::vector<Cell> cells{Cell(number(check.plain_rate()) + " tokens/s", check.plain_rate()),
+                          Cell(number(check.drafted_rate()) + " tokens/s", check.drafted_rate()),
+                          std::to_string(check.num_identical) + " of " + std::to_string(check.num_texts)};
+  std::ranges::move(draft_cells(figures_of(check)), std::back_inserter(cells));
+  return cells;
+}
+
+[[nodiscard]] Json speculation_json(const engine::SpeculationCheck& check) {
+  Json json = draft_json(figures_of(check));
+  json["texts"] = check.num_texts;
+  json["identical_texts"] = check.num_identical;
+  json["generated_tokens"] = check.num_tokens;
+  json["tokens_per_second_alone"] = check.plain_rate();
+  json["tokens_per_second"] = check.drafted_rate();
+  return json;
 }
 
 [[nodiscard]] std::vector<Cell> cells_of(const EvaluationTasks& tasks, const Columns& columns,
@@ -78,6 +106,7 @@ struct Columns {
     const double rate = decode_rate(tasks, *row.decode_step);
     cells.emplace_back(number(rate), rate);
   }
+  if (columns.speculation) std::ranges::move(speculation_cells(*row.speculation), std::back_inserter(cells));
   return cells;
 }
 
@@ -137,6 +166,7 @@ struct Columns {
             {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
             {"decode", decode}};
   if (!row.experts.is_empty()) json["experts"] = expert_json(row.experts);
+  if (row.speculation) json["speculation"] = speculation_json(*row.speculation);
   return json;
 }
 
@@ -178,6 +208,10 @@ struct Columns {
     lines.push_back("tokens/s: " + std::to_string(tasks.decode.batch) + " x decode at " +
                     std::to_string(tasks.decode.context) + " tokens of context, median of " +
                     std::to_string(tasks.decode.steps) + " steps or more");
+  if (columns.speculation)
+    lines.push_back("alone, drafted: " + std::to_string(tasks.max_tokens) + " tokens after each of up to " +
+                    std::to_string(tasks.num_prompts) +
+                    " prompts, all at once, at temperature 0; identical: texts that drafting did not change");
   return lines;
 }
 

@@ -10,6 +10,7 @@
 #include "core/expert_histogram.hpp"
 #include "engine/evaluate/choice_evaluation.hpp"
 #include "engine/evaluate/decode_speed.hpp"
+#include "engine/evaluate/speculation_check.hpp"
 #include "engine/evaluate/text_evaluation.hpp"
 
 namespace dculab::cli {
@@ -23,6 +24,7 @@ struct EvaluationTasks {
   std::vector<std::string> question_files;
   std::string reference;                            // empty: none
   engine::DecodeSpeedOptions decode{.context = 0};  // steps 0: not measured
+  int num_prompts = 32, max_tokens = 64;            // of the comparison with and without drafts
 };
 
 // One model, stored and run in one way.
@@ -38,6 +40,7 @@ struct EvaluationRow {
   Bytes kv_bytes_per_token;
   Bytes kv_bytes_per_sequence;  // of decode.context tokens, with what retention drops and KIVI keeps in F16
   std::optional<Seconds> decode_step;
+  std::optional<engine::SpeculationCheck> speculation;
   ExpertHistogram experts;  // of text and questions; empty of a model without experts
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/output/speculation_report.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "study/decide/step_choices.hpp"
 
@@ -114,6 +115,12 @@ Json to_json(const study::Recommendation& result) {
   const bool has_regret = result.measured && result.measured->regret;
   json["regret"] = has_regret ? to_json(*result.measured->regret) : Json(nullptr);
   if (result.measured) json["refused"] = result.measured->refused;
+  if (result.drafts) {
+    const std::vector<study::DraftOutcome>& drafts = result.drafts->outcomes;
+    for (const study::DraftOutcome& draft : drafts) json["drafts"].push_back(to_json(draft));
+    const auto best = study::best_draft(drafts);
+    json["num_speculative_tokens"] = best ? drafts[*best].shape.depth() : 0;
+  }
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/recommend_groups.hpp"
+#include "cli/output/speculation_report.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
@@ -254,6 +255,30 @@ std::string vllm_options(const study::Recommendation& result) {
          std::to_string(result.tokens().max_num_batched_tokens);
 }
 
+// What is drafted, if it pays.
+[[nodiscard]] std::string drafts_verdict(const study::Recommendation& result) {
+  const std::string at = " with " + std::to_string(result.served.batch) + " at a time";
+  const study::DraftCandidates& drafts = *result.drafts;
+  const auto best = study::best_draft(drafts.outcomes);
+  const std::string pays = !drafts.break_even       ? "at any batch up to " + std::to_string(study::kLargestBreakEven)
+                           : *drafts.break_even == 0 ? std::string("at no batch")
+                                                     : "up to a batch of " + std::to_string(*drafts.break_even);
+  const std::string asked = "; the scenario's own draft pays " + pays;
+  if (!best) return "→ no drafts: they do not pay" + at + asked;
+  const study::DraftOutcome& draft = drafts.outcomes[*best];
+  return "→ num_speculative_tokens " + shape_text(draft.shape) + at + ": speed-up " + number(draft.speed_up) +
+         " of a decode step (90 % interval " + number(draft.low) + " to " + number(draft.high) + ")" + asked;
+}
+
+[[nodiscard]] Table drafts_of(const study::Recommendation& result) {
+  std::vector<StudiedDraft> studied;
+  for (const study::DraftOutcome& outcome : result.drafts->outcomes)
+    studied.push_back({{{"engine.speculative_config.num_speculative_tokens", shape_text(outcome.shape)}}, outcome});
+  Table table = drafts_table("Drafts, all else as chosen without them", studied);
+  table.notes.push_back(drafts_verdict(result));
+  return table;
+}
+
 void add_serving_recommendation(const study::Recommendation& result, Report& report) {
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
@@ -262,6 +287,7 @@ void add_serving_recommendation(const study::Recommendation& result, Report& rep
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));
   report.tables.push_back(tokens_table(result));
+  if (result.drafts) report.tables.push_back(drafts_of(result));
   report.json["recommendations"].push_back(to_json(result));
   report.json["recommendations"].back()["leans_on"] = leans_on;
 }

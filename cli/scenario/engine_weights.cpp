@@ -18,6 +18,11 @@ void leave_unquantized(ModelShape& shape) {
 
 }  // namespace
 
+bool has_weights(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "model.safetensors") ||
+         std::filesystem::exists(folder / "model.safetensors.index.json");
+}
+
 engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, const std::string& random_dtype) {
   if (random_dtype.empty()) return engine::load_weights(folder);
   const auto dtype = parse_dtype(random_dtype);
@@ -41,9 +46,7 @@ engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, c
 
 engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, WeightFormat format) {
   ModelShape shape = engine::read_model_shape(folder);
-  const bool is_stored = std::filesystem::exists(folder / "model.safetensors") ||
-                         std::filesystem::exists(folder / "model.safetensors.index.json");
-  if (is_stored && shape.layer_format() == format) return engine::load_weights(folder);
+  if (has_weights(folder) && shape.layer_format() == format) return engine::load_weights(folder);
   leave_unquantized(shape);
   const bool is_fp8 = format.dtype == Dtype::fp8_e4m3, is_quantized = is_fp8 || is_integer(format.dtype);
   if (is_quantized) shape.quantization = format;

@@ -9,6 +9,9 @@
 
 namespace dculab::cli {
 
+// Whether the folder holds any.
+[[nodiscard]] bool has_weights(const std::filesystem::path& folder);
+
 // `random_dtype` empty: loads the folder. Otherwise makes weights of its config.json's shape in that dtype.
 [[nodiscard]] engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder,
                                                         const std::string& random_dtype);

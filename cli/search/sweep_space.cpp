@@ -165,7 +165,9 @@ void SweepCursor::plan_step() {
 
 void SweepCursor::plan_requests() {
   const config::Scenario& scenario = point_.scenario;
-  point_.options = describe_server(scenario, point_.model, point_.machine).options;
+  sim::SimulatedServer server = describe_server(scenario, point_.model, point_.machine);
+  point_.options = std::move(server.options);
+  point_.speculation = std::move(server.speculation);
   if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long
     point_.requests = study::resolve_requests(scenario, point_.model);
 }

@@ -64,10 +64,15 @@ struct SweepCase {
   StepPlan plan;              // the step; where requests are served, none
   RequestWorkload requests;   // to serve; of a step, none
   config::Scenario scenario;  // the point's; its document has the base's objective, pareto and constraints no more
+  std::optional<sim::Speculation> speculation{};  // where requests are served with drafts
 
   [[nodiscard]] bool is_served() const { return scenario.workload.kind == config::WorkloadKind::serving; }
   [[nodiscard]] sim::SimulatedServer server_on(const sim::Machine& other) const {
-    return {other, model, options, std::nullopt, scenario.deployment};
+    return {.machine = other,
+            .model = model,
+            .options = options,
+            .deployment = scenario.deployment,
+            .speculation = speculation};
   }
 };
 

@@ -10,6 +10,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "sim/memory/driven_out.hpp"
@@ -41,14 +42,36 @@ constexpr std::array<const char*, 16> kCompared{"steps",
 }
 
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.
-void warm_up(engine::ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload) {
-  executor.fill_kv_cache(workload.seed);
+void warm_up(engine::OpenModel& model, const EngineOptions& options, const RequestWorkload& workload) {
+  model.executor->fill_kv_cache(workload.seed);
   RequestWorkload few = workload;
   few.requests = std::min(workload.requests, 4);
   few.arrival = ArrivalKind::all_at_once;
   few.output = {.center = 4};
   for (RecordedRequest& recorded : few.recorded) recorded.output_tokens = 4;
-  static_cast<void>(engine::serve(executor, options, few));
+  static_cast<void>(engine::serve(model, options, few));
+}
+
+// A model's weights with those that draft for it.
+struct ServedWeights {
+  engine::ModelWeights model;
+  engine::DraftWeights draft{};
+};
+
+[[nodiscard]] ServedWeights load_served(const MeasuredServer& server) {
+  const auto folder = study::find_model(server.scenario.model.name);
+  ServedWeights weights{.model = load_or_make_weights(folder, server.options.weights)};
+  const SpeculativeMethod method = server.options.speculative_config.method;
+  engine::DraftWeights& draft = weights.draft;
+  if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
+    draft.model = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
+    engine::require_draft_of(weights.model.shape, draft.model->shape, server.options);
+  }
+  if (method == SpeculativeMethod::medusa)
+    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights.model);
+  if (method == SpeculativeMethod::mtp)
+    draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights.model);
+  return weights;
 }
 
 // What a run leaves behind: steps for the trace, and how far it has got.
@@ -75,28 +98,34 @@ class Watch {
   std::vector<sim::CacheWarmth> warmth_;  // of each replica's devices, where the machine is known
 };
 
-MeasuredServing measure_one(const MeasuredServer& server, engine::ModelWeights weights,
-                            const engine::KvCacheOptions& kv, const RequestWorkload& workload) {
-  const auto executor =
-      engine::make_executor(engine::open_device({}), std::move(weights), kv, server.options, server.threads);
-  executor->set_op_timing(server.op_timing);
-  warm_up(*executor, server.options, workload);
-  Watch watch(server, executor->shape(), workload.requests);
+MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights, const RequestWorkload& workload) {
+  engine::OpenModel model =
+      engine::open_model(std::move(weights.model), server.options, std::move(weights.draft), engine::open_device({}),
+                         server.num_blocks, server.threads);
+  model.executor->set_op_timing(server.op_timing);
+  warm_up(model, server.options, workload);
+  engine::ServeCallbacks callbacks;
+  std::optional<engine::MeasuredAloneLatency> alone;
+  if (server.scenario.slo.slowdown) {
+    alone.emplace(model, server.options, workload);
+    callbacks.alone_latency = [&alone](int prompt, int output) { return alone->latency(prompt, output); };
+  }
+  Watch watch(server, model.executor->shape(), workload.requests);
+  callbacks.on_finished = [&] { watch.finish(); };
+  callbacks.on_step = [&](const ServedStep& step) { watch.see(step, 0); };
   MeasuredServing result;
-  result.served = engine::serve(*executor, server.options, workload, server.scenario.slo,
-                                {.on_finished = [&] { watch.finish(); },
-                                 .on_step = [&](const ServedStep& step) { watch.see(step, 0); }});
-  result.trace = watch.trace(*executor);
+  result.served = engine::serve(model, server.options, workload, server.scenario.slo, callbacks);
+  result.trace = watch.trace(*model.executor);
   return result;
 }
 
-MeasuredServing measure_several(const MeasuredServer& server, const engine::ModelWeights& weights,
-                                const engine::KvCacheOptions& kv, const RequestWorkload& workload) {
-  const auto replicas =
-      engine::open_replicas(weights, server.options, kv, server.threads, server.replicas.replicas());
-  replicas->run([&](int, engine::ModelExecutor& executor) {
-    executor.set_op_timing(server.op_timing);
-    warm_up(executor, server.options, workload);
+MeasuredServing measure_several(const MeasuredServer& server, const ServedWeights& weights,
+                                const RequestWorkload& workload) {
+  const auto replicas = engine::open_replicas(weights.model, server.options, weights.draft, server.num_blocks,
+                                              server.threads, server.replicas.replicas());
+  replicas->run([&](int, engine::OpenModel& model) {
+    model.executor->set_op_timing(server.op_timing);
+    warm_up(model, server.options, workload);
   });
   Watch watch(server, replicas->executor(0).shape(), workload.requests);
   const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
@@ -111,21 +140,13 @@ MeasuredServing measure_several(const MeasuredServer& server, const engine::Mode
 }  // namespace
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
-  const EngineOptions& options = server.options;
-  engine::ModelWeights weights =
-      load_or_make_weights(study::find_model(server.scenario.model.name), options.weights);
-  const Bytes block = engine::kv_block_bytes(weights.shape, options.block_size, options.kv_cache_dtype);
-  const engine::KvCacheOptions kv{.num_blocks = server.num_blocks,
-                                  .block_size = options.block_size,
-                                  .dtype = options.kv_cache_dtype,
-                                  .max_num_seqs = options.max_num_seqs,
-                                  .residual_tokens = options.kv_residual_tokens,
-                                  .num_host_blocks = num_host_blocks(options, block)};
-  if (server.replicas.replicas() == 1) return measure_one(server, std::move(weights), kv, workload);
-  return measure_several(server, weights, kv, workload);
+  ServedWeights weights = load_served(server);
+  if (server.replicas.replicas() == 1) return measure_one(server, std::move(weights), workload);
+  return measure_several(server, weights, workload);
 }
 
-engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const std::string& asking) {
+engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const EngineOptions& options,
+                                     const std::string& asking) {
   const sim::Deployment& deployment = scenario.deployment;
   const sim::ReplicaDevices devices = deployment.of(ReplicaRole::both);
   if (devices.devices() != 1 || deployment.prefill || deployment.decode || deployment.kv_store)
@@ -133,12 +154,14 @@ engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const std
                                  std::string("kv_store out of deployment"));
   if (deployment.kv_transfer_bandwidth || deployment.kv_transfer_latency)
     throw InputError(asking, "hands the KV cache over through this machine's memory; leave deployment.kv_transfer out");
+  if (deployment.replicas() > 1 && scenario.slo.slowdown)
+    throw InputError(asking, "runs no request alone beside several replicas; leave slo.slowdown out");
   engine::ReplicaChoices choices{.data_parallel_size = deployment.data_parallel_size,
                                  .routing = deployment.routing,
                                  .prefill_replicas = deployment.prefill_replicas,
                                  .decode_replicas = deployment.decode_replicas,
                                  .role_switching = deployment.role_switching};
-  if (const auto found = engine::problems(choices, scenario.options); !found.empty())
+  if (const auto found = engine::problems(choices, options); !found.empty())
     throw InputError(asking, found.front());
   return choices;
 }

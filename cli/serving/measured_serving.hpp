@@ -25,6 +25,7 @@ struct MeasuredServer {
   const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
   engine::ReplicaChoices replicas{};                   // several: blocks, threads and machine are those of each
+  std::string speculative_model{};  // options.speculative_config's draft model or heads: their folder, or a name
 };
 
 struct MeasuredServing {
@@ -40,9 +41,10 @@ struct MeasuredServing {
 // A metric's value with its unit: "12.3 ms", "51.2".
 [[nodiscard]] Cell figure_cell(const std::string& metric, double value);
 
-// How the scenario's deployment is served here. Throws InputError, naming `asking`, for what several replicas of one
-// machine do not do.
-[[nodiscard]] engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const std::string& asking);
+// How the scenario's deployment is served here, with these options. Throws InputError, naming `asking`, for what
+// several replicas of one machine do not do.
+[[nodiscard]] engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const EngineOptions& options,
+                                                   const std::string& asking);
 
 // Several replicas in rows: what each did, and what it handed over.
 [[nodiscard]] Table served_replica_table(const engine::ServedWorkload& served);

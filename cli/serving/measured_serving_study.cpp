@@ -81,7 +81,7 @@ void serve_round(ServedPoint& served) {
                               .op_timing = engine::OpTiming::on,
                               .machine = &served.server.machine,
                               .most_trace_steps = kKeptSteps,
-                              .replicas = replicas_here(served.point->scenario, "--measure")};
+                              .replicas = replicas_here(served.point->scenario, served.server.options, "--measure")};
   MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
   if (const std::string of = choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");

@@ -12,6 +12,7 @@
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/speculation.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -108,7 +109,14 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
   if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
-  return {std::move(machine), model, options, std::nullopt, scenario.deployment};
+  if (scenario.slo.slowdown && options.speculative_config.enabled())
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known without speculative_config only");
+  return {.machine = std::move(machine),
+          .model = model,
+          .options = options,
+          .deployment = scenario.deployment,
+          .speculation = study::resolve_speculation(scenario)};
 }
 
 void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
@@ -118,14 +126,16 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
   sim::SimulatedServer server = describe_server(scenario, study::resolve_model(scenario), std::move(machine));
   study::refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
+  study::require_drafts(scenario, server.speculation, server.model, server.options, server.machine);
   require_runnable(server, scenario.file);
   return server;
 }
 
 void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
-  if (scenario.slo.slowdown) throw InputError("--measure", "does not run every request alone; leave slo.slowdown out");
+  if (server.options.speculative_config.enabled())
+    throw InputError("--measure", "serves without drafts; leave engine.speculative_config out");
   require_same(server.machine, scenario, remedy);
-  const int replicas = replicas_here(scenario, "--measure").replicas();
+  const int replicas = replicas_here(scenario, server.options, "--measure").replicas();
   if (replicas > server.machine.compute_units)
     throw InputError("--measure", std::to_string(replicas) + " replicas do not get a core each of " +
                                       server.machine.name + ", which has " +

@@ -70,7 +70,7 @@ namespace {
                  .threads = server.machine.compute_units,
                  .op_timing = timing,
                  .machine = &server.machine,
-                 .replicas = replicas_here(scenario, "--measure")},
+                 .replicas = replicas_here(scenario, server.options, "--measure")},
                 workload);
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
@@ -145,6 +145,10 @@ std::optional<std::size_t> best(const std::vector<Simulation>& all, const config
   return found;
 }
 
+DraftFigures drafts_of(const sim::ServingRun& run) {
+  return {.counts = run.drafts, .drafting = run.drafting, .verifying = run.busy - run.drafting};
+}
+
 std::string label(const Simulation& simulation) {
   std::string text = simulation.machine;
   for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
@@ -166,6 +170,7 @@ Json to_json(const Simulation& simulation) {
   json["steps"] = run.num_steps;
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
+  if (run.drafts.num_drafts > 0) json["speculation"] = draft_json(drafts_of(run));
   if (run.swaps.preemptions > 0)
     json["swaps"] = {{"preemptions", run.swaps.preemptions},
                      {"bytes_out", run.swapped_out.value()},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/draft_report.hpp"
 #include "cli/output/output.hpp"
 #include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
@@ -55,6 +56,9 @@ struct SimulatedPoint {
 [[nodiscard]] std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all,
                                                     const std::vector<config::Aim>& aims,
                                                     const config::Objective& objective);
+
+// What was drafted in a run.
+[[nodiscard]] DraftFigures drafts_of(const sim::ServingRun& run);
 
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);

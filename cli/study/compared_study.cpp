@@ -1,5 +1,6 @@
 #include "cli/study/compared_study.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "cli/study/reported_table.hpp"
 #include "cli/study/service_tables.hpp"
 #include "cli/study/variant_cost.hpp"
+#include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -126,6 +128,8 @@ std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
 
 void compare_study(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report) {
   const config::Compare& compare = *scenario.compare;
+  if (std::ranges::find(compare.reported, "speed_up", &config::ReportedFigure::metric) != compare.reported.end())
+    throw InputError(scenario.file, "compare.reported: a speed_up is that of drafts; give engine.speculative_config");
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 
 #include "cli/output/axis_title.hpp"
 #include "cli/output/held_out_report.hpp"
@@ -13,11 +15,13 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
+#include "engine/parallel/division.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
+#include "sim/cost/step_price.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/decide/attention_difference.hpp"
@@ -26,15 +30,42 @@
 namespace dculab::cli {
 namespace {
 
+// The folder's own weights; of a folder without any, random ones in the format that the scenario asks for.
+[[nodiscard]] engine::ModelWeights weights_of(const config::Scenario& scenario, WeightFormat asked) {
+  const std::filesystem::path folder = study::find_model(scenario.model.name);
+  if (!has_weights(folder)) return load_or_make_weights(folder, asked);
+  engine::ModelWeights weights = load_or_make_weights(folder, "");
+  if (asked != WeightFormat{weights.shape.dtype, 0})
+    throw InputError(scenario.file, "weights: a study that measures runs the checkpoint's own (" +
+                                        std::string(name(weights.shape.dtype)) + "); leave `weights` out");
+  return weights;
+}
+
+// As the engine divides it, which is what is priced then, too.
+[[nodiscard]] engine::BenchPoint bench_point(const config::Scenario& scenario, const engine::ModelWeights& weights,
+                                             study::StudyPoint& point) {
+  for (ModelShape* shape : {&point.whole, &point.model}) {  // embedding and head are priced as they are run
+    shape->dtype = weights.shape.dtype;
+    shape->quantized_lm_head = weights.shape.quantized_lm_head;
+    shape->plain = weights.shape.plain;
+  }
+  const engine::Division division = engine::division_of(point.model);
+  engine::require_divisible(point.whole, point.options.weights, division);
+  if (engine::part_of(point.whole, point.options.weights, division, point.options.expert_load) != point.model)
+    throw InputError(scenario.file,
+                     "deployment: what is measured are tensor_parallel_size processes of this machine, whose routed "
+                     "experts are divided (expert_parallel_size the same) or not (1), once each; leave the rest out");
+  return {point_label(point), point.whole, point.options, point.batch, division};
+}
+
 [[nodiscard]] Trace run_points(const config::Scenario& scenario, std::vector<study::StudyPoint>& points,
                                ProgressBar& bar) {
-  const engine::ModelWeights weights = load_or_make_weights(study::find_model(scenario.model.name), "");
+  const engine::ModelWeights weights = weights_of(scenario, points.front().options.weights);
   std::vector<engine::BenchPoint> bench;
   for (study::StudyPoint& point : points) {
-    if (point.options.weights != WeightFormat{weights.shape.dtype, 0})
-      throw InputError(scenario.file, "weights: a study that measures runs the checkpoint's own (" +
-                                          std::string(name(weights.shape.dtype)) + "); leave `weights` out");
-    bench.push_back({point_label(point), point.model, point.options, point.batch});
+    if (point.options.weights != points.front().options.weights)
+      throw InputError(scenario.file, "weights: a study that measures runs one format; sweep something else");
+    bench.push_back(bench_point(scenario, weights, point));
   }
   const engine::BenchOptions options{.threads = scenario.measure.threads,
                                      .repeats = scenario.measure.repeats,
@@ -106,6 +137,57 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
   report.tables.push_back(std::move(table));
 }
 
+[[nodiscard]] bool is_exchange(const Op& op) { return op.devices > 1; }
+
+// What the processes of a step spend on exchanging results, predicted and measured; empty where nothing is divided.
+struct ExchangeTimes {
+  Seconds predicted, measured;
+};
+
+[[nodiscard]] std::optional<ExchangeTimes> exchange_times(const TraceStep& step, const sim::Machine& machine) {
+  const StepPlan plan = plan_step(step.model, step.options, step.batch);
+  if (std::ranges::none_of(plan.ops, is_exchange)) return std::nullopt;
+  ExchangeTimes times{sim::exchange_time(sim::price_step(machine, plan)), {}};
+  for (std::size_t op = 0; op < plan.ops.size(); ++op)
+    if (is_exchange(plan.ops[op])) times.measured += step.op_durations[op];
+  return times;
+}
+
+// Of all held-out steps of several processes.
+void add_exchanges(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
+  Table table;
+  table.title = "Of them, exchanges between the processes";
+  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"predicted", "measured", "ratio", "of the step"}) table.columns.emplace_back(column);
+  std::vector<double> errors;
+  for (std::size_t row_index = 0; row_index < score.held_out.size(); ++row_index) {
+    const std::size_t index = score.held_out[row_index];
+    const study::StudyPoint& point = *accepted.points[index];
+    const TraceStep& step = accepted.steps[index];
+    const std::optional<ExchangeTimes> times = exchange_times(step, score.fit.machine);
+    if (!times) continue;
+    const double ratio = times->predicted / times->measured, share = times->measured / step.duration;
+    std::vector<Cell> row;
+    for (const auto& [key, value] : point.choices) row.emplace_back(value);
+    row.emplace_back(config::short_text(times->predicted), times->predicted.value());
+    row.emplace_back(config::short_text(times->measured), times->measured.value());
+    row.emplace_back(number(ratio), ratio);
+    row.emplace_back(percent(share), share);
+    table.rows.push_back(std::move(row));
+    errors.push_back(std::abs(ratio - 1));
+    report.json["points"][row_index]["exchange_seconds"] = {{"predicted", times->predicted.value()},
+                                                            {"measured", times->measured.value()}};
+  }
+  if (errors.empty()) return;
+  table.notes.push_back("median |error| of the exchanges " + percent(sim::quantile(errors, 0.5)) + ", P90 " +
+                        percent(sim::quantile(errors, 0.9)) +
+                        "; each is timed from when the last process has come to it");
+  report.json["exchange_error"] = {{"count", errors.size()},
+                                   {"median_abs_error", sim::quantile(errors, 0.5)},
+                                   {"p90_abs_error", sim::quantile(errors, 0.9)}};
+  report.tables.push_back(std::move(table));
+}
+
 void add_summary(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
   std::vector<double> spreads;
   for (const TraceStep& step : accepted.steps) spreads.push_back(step.spread / step.duration);
@@ -168,6 +250,7 @@ MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine
   add_held_out_rows(accepted, score, report);
   add_summary(accepted, score, report);
   add_regret(accepted, score.fit.machine, report);
+  add_exchanges(accepted, score, report);
   study::cite_fit(score.fit.machine, std::to_string(score.fitted.size()) + " measured steps");
   study.machine = score.fit.machine;
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);

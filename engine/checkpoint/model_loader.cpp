@@ -12,12 +12,15 @@
 #include "engine/checkpoint/fp8_layers.hpp"
 #include "engine/checkpoint/fused_experts.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantization_config.hpp"
+#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::engine {
@@ -143,18 +146,11 @@ void keep_original_context(ModelShape& shape) {
   }
 }
 
-}  // namespace
-
-ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memory) {
-  ModelWeights weights;
-  weights.shape = read_model_shape(folder);
-  require_tensor_names(weights.shape);
-  keep_original_context(weights.shape);
+// Lets the views of `slots`, which are parts of `weights`, point to their values.
+void fill_slots(const std::filesystem::path& folder, const std::shared_ptr<const Checkpoint>& checkpoint,
+                WeightMemory memory, std::vector<TensorSlot> slots, ModelWeights& weights) {
   const bool is_fp8 = has_fp8_layers(weights.shape);
   const auto quantization = is_fp8 ? std::nullopt : read_quantization_config(folder);
-  auto checkpoint = std::make_shared<const Checkpoint>(folder);
-  std::vector<TensorSlot> slots = tensor_slots(weights);
-  use_fused_experts(*checkpoint, weights.shape, slots);
   std::vector<TensorSlot> quantized_slots;
   if (quantization || is_fp8) quantized_slots = take_quantized_matrices(weights, slots);
   for (const TensorSlot& slot : slots) *slot.view = checked_view(*checkpoint, slot);
@@ -173,7 +169,75 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
     weights.memory.push_back(checkpoint);
   }
   weights.memory.push_back(copy_weights(slots, memory));
+}
+
+ModelShape runnable_shape(const std::filesystem::path& folder) {
+  ModelShape shape = read_model_shape(folder);
+  require_tensor_names(shape);
+  keep_original_context(shape);
+  return shape;
+}
+
+// "model.layers.2."
+std::string layer_prefix(const ModelShape& shape, int layer) {
+  return std::string(shape.tensor_names->model).append(shape.tensor_names->layers) + std::to_string(layer) + ".";
+}
+
+// Those of the one layer, as its tensors are called; without what it shares with the model.
+std::vector<TensorSlot> mtp_slots(MtpWeights& weights, int layer) {
+  const int hidden = weights.layer.shape.hidden_size;
+  const std::string first = layer_prefix(weights.layer.shape, 0), own = layer_prefix(weights.layer.shape, layer);
+  std::vector<TensorSlot> slots = tensor_slots(weights.layer);
+  std::erase_if(slots, [](const TensorSlot& slot) {
+    return slot.slot == WeightSlot::embed_tokens || slot.slot == WeightSlot::lm_head;
+  });
+  for (TensorSlot& slot : slots)
+    slot.name = slot.slot == WeightSlot::final_norm ? own + "shared_head.norm.weight"
+                                                    : own + slot.name.substr(first.size());
+  slots.push_back({.name = own + "enorm.weight", .rows = hidden, .view = &weights.enorm, .kind = SlotKind::norm});
+  slots.push_back({.name = own + "hnorm.weight", .rows = hidden, .view = &weights.hnorm, .kind = SlotKind::norm});
+  slots.push_back({.name = own + "eh_proj.weight",
+                   .rows = hidden,
+                   .columns = 2 * hidden,
+                   .view = &weights.eh_proj,
+                   .is_plain = true});
+  return slots;
+}
+
+}  // namespace
+
+ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memory) {
+  ModelWeights weights;
+  weights.shape = runnable_shape(folder);
+  std::vector<TensorSlot> slots = tensor_slots(weights);
+  const auto checkpoint = std::make_shared<const Checkpoint>(folder);
+  use_fused_experts(*checkpoint, weights.shape, slots);
+  fill_slots(folder, checkpoint, memory, std::move(slots), weights);
   tie_head(weights);
+  return weights;
+}
+
+ModelShape mtp_layer_shape(const ModelShape& model) {
+  ModelShape shape = model;
+  shape.kinds = {model.layer(model.num_layers() - 1)};
+  shape.layers = {0};
+  shape.kv_sources.clear();
+  return shape;
+}
+
+MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory memory, const ModelWeights& model) {
+  const std::string file = (folder / "config.json").string();
+  const JsonFields fields(file, read_text(file));
+  if (fields.integer("num_nextn_predict_layers", 0) < 1)
+    fields.refuse("num_nextn_predict_layers", "must be at least 1: the checkpoint has no layer that predicts further tokens");
+  const ModelShape shape = runnable_shape(folder);
+  MtpWeights weights;
+  weights.layer.shape = mtp_layer_shape(shape);
+  weights.layer.outer[WeightSlot::embed_tokens] = model.outer[WeightSlot::embed_tokens];
+  fill_slots(folder, std::make_shared<const Checkpoint>(folder), memory, mtp_slots(weights, shape.num_layers()),
+             weights.layer);
+  weights.layer.outer[WeightSlot::lm_head] = model.outer[WeightSlot::lm_head];
+  weights.layer.memory.insert(weights.layer.memory.end(), model.memory.begin(), model.memory.end());
   return weights;
 }
 

@@ -42,16 +42,17 @@ int prefill_steps(const DecodeSpeedOptions& options, int tokens_per_step) {
 
 Seconds median_decode_step(Generator& generator, const DecodeSpeedOptions& options) {
   const ModelShape& shape = generator.shape();
-  Scheduler scheduler(generator.engine_options(), {.num_blocks = generator.executor().kv_cache().num_blocks,
-                                                   .max_position_embeddings = shape.max_position_embeddings});
+  const EngineOptions engine = generator.undrafted_options();
+  Scheduler scheduler(engine, {.num_blocks = generator.executor().kv_cache().num_blocks,
+                               .max_position_embeddings = shape.max_position_embeddings});
   SameToken tokens;
   VirtualClock clock;
   Progress progress;
-  ServingLoop loop({planner_of(shape, generator.engine_options()), generator.engine_options(), scheduler,
-                    generator.executor(), tokens, clock},
-                   {.on_tokens = [&](const Sequence& each, int count) { progress.started += each.num_generated() == count ? 1 : 0; },
-                    .on_finished = [&](const Sequence&) { ++progress.finished; }});
-  const int max_tokens = options.steps + prefill_steps(options, generator.engine_options().max_num_batched_tokens);
+  ServingLoop loop(
+      {planner_of(generator.executor().planned_model(), engine), engine, scheduler, generator.executor(), tokens, clock},
+      {.on_tokens = [&](const Sequence& each, int count) { progress.started += each.num_generated() == count ? 1 : 0; },
+       .on_finished = [&](const Sequence&) { ++progress.finished; }});
+  const int max_tokens = options.steps + prefill_steps(options, engine.max_num_batched_tokens);
   std::mt19937_64 random(kSeed);
   for (int index = 0; index < options.batch; ++index)
     if (const auto refusal = loop.submit({.id = index,

@@ -91,17 +91,18 @@ void TokenScorer::run_chunk(const ScoredText& text, int begin, int end, int num_
   std::vector<BlockId> blocks(static_cast<std::size_t>((end + block_size - 1) / block_size));
   std::iota(blocks.begin(), blocks.end(), 0);
   batch.block_tables.push_back(std::move(blocks));
-  (void)generator_.executor().run(plan_step(generator_.shape(), generator_.engine_options(), std::move(batch)));
+  (void)generator_.executor().run(plan_step(generator_.executor().planned_model(), generator_.engine_options(), std::move(batch)));
 }
 
 void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPrediction& on_prediction) {
   const ModelShape& shape = generator_.shape();
-  const EngineOptions& options = generator_.engine_options();
+  const EngineOptions options = generator_.undrafted_options();
   Scheduler scheduler(options, {.num_blocks = generator_.executor().kv_cache().num_blocks,
                                 .max_position_embeddings = shape.max_position_embeddings});
   GivenTokens tokens(generator_.executor(), texts, on_prediction);
   VirtualClock clock;
-  ServingLoop loop({planner_of(shape, options), options, scheduler, generator_.executor(), tokens, clock});
+  ServingLoop loop({planner_of(generator_.executor().planned_model(), options), options, scheduler,
+                    generator_.executor(), tokens, clock});
   for (std::size_t index = 0; index < texts.size(); ++index) {
     const ScoredText& text = texts[index];
     const auto refusal = loop.submit({.id = static_cast<SequenceId>(index),

@@ -40,8 +40,15 @@ void require_runnable(const ModelShape& shape) {
   }
 }
 
-std::vector<float> slopes_of(const LayerKind& kind) {
-  return kind.has_kv_heads() ? alibi_slopes(kind.gqa()) : std::vector<float>();
+// Slopes go by the number of all heads: a part has those of its own.
+std::vector<float> slopes_of(const LayerKind& kind, const RankPlace& place) {
+  if (!kind.has_kv_heads()) return {};
+  Gqa whole = kind.gqa();
+  const auto own = static_cast<std::ptrdiff_t>(whole.heads.num_attention_heads);
+  whole.heads.num_attention_heads *= place.ranks();
+  const std::vector<float> slopes = alibi_slopes(whole);
+  if (slopes.empty()) return {};
+  return {slopes.begin() + place.rank() * own, slopes.begin() + (place.rank() + 1) * own};
 }
 
 // Large, and needed for the tokens of one phase alone.
@@ -62,19 +69,25 @@ void grow(std::vector<T>& buffer, int rows, int columns) {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads,
-                         kernels::cpu::CpuShare share)
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads, const RankPlace& place)
+    : CpuExecutor(std::move(weights), kv_cache, std::make_shared<kernels::cpu::ThreadPool>(num_threads), place) {
+  report_threads(threads_.num_threads(), num_threads);
+}
+
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
+                         std::shared_ptr<kernels::cpu::ThreadPool> threads, const RankPlace& place)
     : weights_(runnable(std::move(weights))),
       kv_(weights_.shape, kv_cache),
-      threads_(num_threads, share),
+      team_(std::move(threads)),
+      threads_(*team_),
       sinks_(weights_.shape),
       heavy_hitters_(weights_.shape),
       routing_(weights_.shape),
+      place_(place),
       expanded_(kv_cache.expanded_kv) {
   for (const LayerKind& kind : weights_.shape.kinds)
-    positions_.push_back(
-        {.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings), .alibi_slopes = slopes_of(kind)});
-  report_threads(threads_.num_threads(), num_threads);
+    positions_.push_back({.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings),
+                          .alibi_slopes = slopes_of(kind, place_)});
 }
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {
@@ -102,7 +115,7 @@ StepResult CpuExecutor::run(const StepPlan& plan) {
 }
 
 void CpuExecutor::begin(const StepPlan& plan) {
-  inputs_.fill(plan.batch, {.vocab_size = weights_.shape.vocab_size,
+  inputs_.fill(plan.batch, {.vocab_size = place_.is_divided() ? place_.vocab_size : weights_.shape.vocab_size,
                             .max_position_embeddings = weights_.shape.max_position_embeddings,
                             .num_blocks = kv_.options().num_blocks,
                             .block_size = kv_.options().block_size});
@@ -112,12 +125,16 @@ void CpuExecutor::begin(const StepPlan& plan) {
   for (Positions& each : positions_)
     if (each.alibi_slopes.empty()) each.cos_sin = each.rope.rows(inputs_.num_positions());
   op_durations_.assign(plan.ops.size(), Seconds());
+  charged_op_.reset();
   run_stage(plan, Stage::before_layers, 0);
 }
 
 void CpuExecutor::run_layer(const StepPlan& plan, int layer) { run_stage(plan, Stage::layer, layer); }
 
-void CpuExecutor::finish(const StepPlan& plan) { run_stage(plan, Stage::after_layers, 0); }
+void CpuExecutor::finish(const StepPlan& plan) {
+  if (keeps_all_hidden_) norm_all_hidden();
+  run_stage(plan, Stage::after_layers, 0);
+}
 
 CpuExecutor::HiddenState CpuExecutor::hidden_state() const {
   const auto copy = [this](Buffer buffer) {
@@ -145,7 +162,8 @@ void CpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
 
 void CpuExecutor::charge(const Op& op) {
   const auto now = SteadyClock::now();
-  op_durations_[static_cast<std::size_t>(&op - first_op_)] += between(std::exchange(charged_until_, now), now);
+  charged_op_ = static_cast<std::size_t>(&op - first_op_);
+  op_durations_[*charged_op_] += between(std::exchange(charged_until_, now), now);
 }
 
 void CpuExecutor::observe(const Op& op, int layer) const {
@@ -158,6 +176,7 @@ void CpuExecutor::observe(const Op& op, int layer) const {
 
 void CpuExecutor::execute_embedding(const Op& op) {
   require(op.m == inputs_.num_tokens() && op.n == weights_.shape.hidden_size, op, "has another shape");
+  if (place_.is_divided()) return execute_partial_embedding(op);
   kernels::cpu::embedding(threads_, {.token_ids = inputs_.token_ids().data(),
                                      .table = weights_.outer[WeightSlot::embed_tokens].weights[0],
                                      .out = values(op.output),
@@ -219,7 +238,8 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
           .logit_soft_cap = static_cast<float>(attention.logit_soft_cap),
           .new_kv = bind_kivi(layer, phase).new_kv,
           .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
-          .sliding_window = attention.sliding_window};
+          .sliding_window = attention.sliding_window,
+          .tree = inputs.trees()};
 }
 
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
@@ -236,8 +256,10 @@ std::string CpuExecutor::build_name() const {
 }
 
 std::span<const float> CpuExecutor::logits(int row) const {
-  const auto columns = static_cast<std::size_t>(weights_.shape.vocab_size);
-  return std::span(buffers_[index(Buffer::logits)]).subspan(static_cast<std::size_t>(row) * columns, columns);
+  const bool gathered = place_.is_divided();
+  const auto columns = static_cast<std::size_t>(gathered ? place_.vocab_size : weights_.shape.vocab_size);
+  return std::span(gathered ? gathered_logits_ : buffers_[index(Buffer::logits)])
+      .subspan(static_cast<std::size_t>(row) * columns, columns);
 }
 
 }  // namespace dculab::engine

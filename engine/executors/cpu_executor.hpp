@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,11 +13,13 @@
 
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/expanded_kv.hpp"
+#include "engine/executors/expert_exchange.hpp"
 #include "engine/executors/expert_routing.hpp"
 #include "engine/executors/heavy_hitters.hpp"
 #include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "engine/executors/rank_place.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "engine/executors/sink_keys.hpp"
 #include "engine/executors/step_inputs.hpp"
@@ -29,9 +33,14 @@ namespace dculab::engine {
 // of a size nothing is allocated but the StepResult.
 class CpuExecutor final : public ModelExecutor {
  public:
-  // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory. For use by the
-  // thread that makes it.
-  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads, kernels::cpu::CpuShare share = {});
+  // Throws InputError when the kernels cannot run the model, or the KV cache does not fit in memory.
+  // `place`: of an executor with a part of a model, among those that have the others (engine/parallel); all run the
+  // same steps at the same time.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, int num_threads, const RankPlace& place = {});
+
+  // The same with threads that compute for others too, at other times: two pools would be in each other's way.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads,
+              const RankPlace& place = {});
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
@@ -41,6 +50,7 @@ class CpuExecutor final : public ModelExecutor {
   void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
     kv_.write_blocks(blocks, from);
   }
+  void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
 
   void forget(SequenceId id) override;
 
@@ -51,10 +61,15 @@ class CpuExecutor final : public ModelExecutor {
   void set_op_timing(OpTiming) override {}
 
   // Throws InputError for token ids outside the vocabulary, and std::invalid_argument for a plan that was not made for
-  // these weights, their dtype, this KV cache.
+  // these weights, their dtype, this KV cache, and for a decode of several tokens where a KIVI cache or a retention
+  // policy drops what could not be brought back.
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;
+  void copy_last_hidden(std::span<const int> rows, std::span<float> out) const override;
+  void keep_all_hidden() override;
+  [[nodiscard]] std::span<const float> all_hidden() const override { return all_hidden_; }
+  [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
   [[nodiscard]] const ModelShape& shape() const override { return weights_.shape; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
@@ -119,6 +134,22 @@ class CpuExecutor final : public ModelExecutor {
   void execute_absorption(const Op& op, int layer);
   void execute_latent_attention(const Op& op, int layer, Phase phase);
   void attend_expanded(const Op& op, int layer, Phase phase);
+  // What executors that share a model exchange (cpu_exchange_bindings.cpp). Of a mixture whose experts are divided each
+  // works on its own tokens beside attention.
+  [[nodiscard]] bool is_of_own_tokens(const Op& op) const;
+  [[nodiscard]] OwnTokens tokens_of(const Op& op) const;
+  [[nodiscard]] bool has_expert_part(const Op& op) const;
+  [[nodiscard]] float* values(Buffer buffer, const OwnTokens& tokens);
+  void require_rows(const Op& op, int rows) const;
+  void execute_partial_embedding(const Op& op);
+  void gather_own_tokens(const Op& op);
+  void gather_logits(const Op& op);
+  // A norm of all heads together, of which each executor has some: sums of squares, and once they are added up the rest.
+  void sum_squares(const Op& op);
+  void norm_by_sums(const Op& op, int layer);
+  void execute_collective(const Op& op, int layer);
+  void execute_token_exchange(const Op& op, int layer);
+  void charge_waiting();
   void charge(const Op& op);  // the time since the last call is the op's
   void begin_retention(const StepPlan& plan);
   void execute_shift_sink_keys(const Op& op, int layer);
@@ -130,6 +161,7 @@ class CpuExecutor final : public ModelExecutor {
   }
   [[nodiscard]] kernels::PagedAttentionArgs bind_attention(const Op& op, int layer, Phase phase);
   void keep_logits_rows();
+  void norm_all_hidden();
   // [rows, width], F32; null where the model has no use for the buffer.
   [[nodiscard]] float* values(Buffer buffer) { return buffers_[index(buffer)].data(); }
   // The same with room for `rows` rows, which make_room() does not make.
@@ -138,7 +170,8 @@ class CpuExecutor final : public ModelExecutor {
 
   ModelWeights weights_;
   KvStorage kv_;
-  kernels::cpu::ThreadPool threads_;
+  std::shared_ptr<kernels::cpu::ThreadPool> team_;
+  kernels::cpu::ThreadPool& threads_;
   kernels::cpu::Workspace workspace_;
   // Where tokens stand, for layers of one kind.
   struct Positions {
@@ -151,6 +184,11 @@ class CpuExecutor final : public ModelExecutor {
   SinkKeys sinks_;
   HeavyHitters heavy_hitters_;
   ExpertRouting routing_;
+  RankPlace place_;
+  ExpertExchange expert_exchange_;
+  std::vector<TokenId> part_tokens_;    // of a part of the vocabulary
+  std::vector<float> square_sums_;      // [tokens, 2]: of the values of Q and of K
+  std::vector<float> gathered_logits_;  // [rows of logits, whole vocabulary]; of a part
   kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
   ExpandedKv expanded_;
   const Op* expansion_ = nullptr;            // of the attention that comes next,
@@ -158,9 +196,12 @@ class CpuExecutor final : public ModelExecutor {
   Phase latent_phase_ = Phase::prefill;      // whose attention the ops that come belong to
   std::array<std::vector<float>, kBuffers> buffers_;
   const Op* first_op_ = nullptr;       // of the plan that runs
+  std::optional<std::size_t> charged_op_;  // of the step, the last
   std::vector<Seconds> op_durations_;  // of the step so far
   std::chrono::steady_clock::time_point charged_until_{};
   OpObserver observer_;
+  bool keeps_all_hidden_ = false;
+  std::vector<float> all_hidden_, all_residual_;  // [tokens, hidden_size]
 };
 
 }  // namespace dculab::engine

@@ -1,4 +1,7 @@
 // The parts of the CPU executor that serve retention policies.
+#include <algorithm>
+#include <stdexcept>
+
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
 
@@ -9,6 +12,12 @@ KvRetention retention_of(const StepPlan& plan) {
   for (const Op& op : plan.ops)
     if (op.kind == OpKind::rope_and_cache) return op.kv_retention;
   return {};
+}
+
+bool decodes_several(const Batch& batch) {
+  return std::ranges::any_of(batch.sequences, [](const SequenceSlice& sequence) {
+    return sequence.phase == Phase::decode && (sequence.num_new_tokens > 1 || sequence.num_tree_tokens > 0);
+  });
 }
 
 }  // namespace
@@ -26,6 +35,8 @@ void CpuExecutor::fill_kv_cache(std::uint64_t seed) {
 
 void CpuExecutor::begin_retention(const StepPlan& plan) {
   const KvRetention retention = retention_of(plan);
+  if ((is_kivi() || retention.policy != RetentionPolicy::all) && decodes_several(plan.batch))
+    throw std::invalid_argument("batch: a decode has one new token where what it drops could not be brought back");
   sinks_.begin(plan.batch, retention, kv_.options().block_size);
   heavy_hitters_.begin(plan.batch, retention, kv_.options().block_size);
 }

@@ -129,7 +129,8 @@ void CpuExecutor::execute_latent_attention(const Op& op, int layer, Phase phase)
                                  .out = make_rows(Buffer::latent_outputs, inputs.query_start_loc.back()),
                                  .num_seqs = inputs.num_seqs,
                                  .num_heads = attention.num_attention_heads,
-                                 .scale = static_cast<float>(attention.score_scale())});
+                                 .scale = static_cast<float>(attention.score_scale()),
+                                 .tree = inputs.trees()});
 }
 
 void CpuExecutor::attend_expanded(const Op& op, int layer, Phase phase) {
@@ -155,7 +156,8 @@ void CpuExecutor::attend_expanded(const Op& op, int layer, Phase phase) {
                                      .num_seqs = part.end_seq - part.first_seq,
                                      .num_heads = part.num_heads,
                                      .scale = static_cast<float>(attention.score_scale()),
-                                     .out_stride = attention.value_width()};
+                                     .out_stride = attention.value_width(),
+                                     .tree = inputs.trees(part.first_seq)};
     expanded_.bind(args);
     kernels::cpu::paged_attention(threads_, workspace_, args);
   }

@@ -46,9 +46,12 @@ void CpuExecutor::execute_activation(const Op& op) {
   const LayerKind& layer = layer_of(op, weights_.shape);
   const bool of_experts = op.input == Buffer::expert_up;
   const ActivationKind activation = of_experts ? layer.experts->activation : layer.mlp.activation;
-  const int tokens = inputs_.num_tokens() * rows_per_token(layer, op.input);
+  const int tokens = of_experts && has_expert_part(op) ? expert_exchange_.num_rows()
+                                                       : tokens_of(op).count * rows_per_token(layer, op.input);
   const int columns = width(weights_.shape, layer, op.output);
-  require(op.m == tokens && op.n == columns, op, "has another shape");
+  require_rows(op, tokens);
+  require(op.n == columns, op, "has another shape");
+  if (tokens == 0) return;
   const bool gelu = is_gelu(activation), gated = of_experts || layer.mlp.kind == MlpKind::gated;
   require(gelu || (gated && activation == ActivationKind::silu), op, "has no kernel");
   if (!gelu)
@@ -75,6 +78,7 @@ void CpuExecutor::execute_qk_norm(const Op& op, int layer) {
   require(bound.count == 2 && op.m == inputs_.num_tokens() && op.n == heads.query_width() + heads.kv_width(), op,
           "has another shape");
   const bool whole = attention.qk_norm == QkNorm::whole;
+  if (whole && place_.is_divided()) return sum_squares(op);
   const int stride = heads.query_width() + 2 * heads.kv_width();
   const auto norm = [&](std::size_t part, int first, int num_heads) {
     kernels::cpu::head_norm(threads_, {.x = values(op.input) + first,
@@ -145,13 +149,15 @@ kernels::MatmulArgs CpuExecutor::bind_matmul(const Op& op, int layer) const {
 
 void CpuExecutor::execute_matmul(const Op& op, int layer) {
   kernels::MatmulArgs args = bind_matmul(op, layer);
-  args.y = values(op.output);
-  args.m = rows_of(op);
-  require(op.m == args.m, op, "has another shape than its input");
+  const OwnTokens own = tokens_of(op);
+  args.y = values(op.output, own);
+  args.m = own.count;
+  require_rows(op, args.m);
+  if (args.m == 0) return;
   if (op.weight == WeightSlot::q_b_proj) {
     args.x = gathered_query_latents(op);
   } else {
-    args.x = values(op.input);
+    args.x = values(op.input, own);
     require_buffers(op, weights_.shape);
     observe(op, layer);
   }

@@ -70,6 +70,13 @@ void ExpertRouting::count(int layer, const Experts& experts) {
   histogram_.add(static_cast<std::size_t>(layer), tokens);
 }
 
+void ExpertRouting::count(int layer, const Experts& experts, std::span<const std::int32_t> chosen) {
+  const std::span<std::int64_t> tokens = std::span(tokens_).first(static_cast<std::size_t>(experts.num_experts));
+  std::ranges::fill(tokens, 0);
+  for (const std::int32_t expert : chosen) ++tokens[static_cast<std::size_t>(expert)];
+  histogram_.add(static_cast<std::size_t>(layer), tokens);
+}
+
 ExpertHistogram ExpertRouting::take_histogram() { return take(histogram_); }
 
 }  // namespace dculab::engine

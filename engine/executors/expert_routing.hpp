@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/expert_histogram.hpp"
@@ -30,6 +31,8 @@ class ExpertRouting {
 
   // Once the router of `layer` has chosen.
   void count(int layer, const Experts& experts);
+  // The same of `chosen` experts, [tokens, experts of a token]: of tokens that others have routed too.
+  void count(int layer, const Experts& experts, std::span<const std::int32_t> chosen);
 
   // What was counted since the last call.
   [[nodiscard]] ExpertHistogram take_histogram();

@@ -15,6 +15,20 @@ int longest_context(const AttentionInputs& inputs) {
   return inputs.context_lens.empty() ? 0 : *std::ranges::max_element(inputs.context_lens);
 }
 
+kernels::gpu::DecodeQueries decode_queries(const AttentionInputs& inputs, const GpuStepInputs::Attention& on_device,
+                                           int first, int count) {
+  const auto index = static_cast<std::size_t>(first);
+  const std::int32_t begin = inputs.query_start_loc[index];
+  kernels::gpu::DecodeQueries queries{
+      .start_loc = on_device.query_start_loc.as<std::int32_t>() + first,
+      .num_tokens = inputs.query_start_loc[index + static_cast<std::size_t>(count)] - begin,
+      .max_tokens_per_seq = longest_query(inputs)};
+  if (inputs.tree_sizes.empty()) return queries;
+  queries.tree_masks = on_device.tree_masks.as<std::uint64_t>() + begin;
+  queries.tree_sizes = on_device.tree_sizes.as<std::int32_t>() + first;
+  return queries;
+}
+
 kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value) {
   return {static_cast<std::byte*>(tensor.data) + value * bits(tensor.dtype) / 8, tensor.dtype};
 }
@@ -26,9 +40,11 @@ std::byte* GpuAttention::first_row(std::byte* rows, std::int64_t row_values) con
 }
 
 kernels::gpu::PagedAttention GpuAttention::decode(int first, int count) const {
+  const std::int64_t first_token = inputs.query_start_loc[static_cast<std::size_t>(first)];
   const auto of_sequence = [&](std::byte* rows, std::int64_t row_values) {
-    return first_row(rows, row_values) + first * row_values * bits(activation_dtype) / 8;
+    return first_row(rows, row_values) + first_token * row_values * bits(activation_dtype) / 8;
   };
+  const bool has_several = longest_query(inputs) > 1 || !inputs.tree_sizes.empty();
   return {.q = {of_sequence(qkv, q_stride()), activation_dtype},
           .q_stride = q_stride(),
           .cache = cache,
@@ -45,7 +61,8 @@ kernels::gpu::PagedAttention GpuAttention::decode(int first, int count) const {
           .sliding_window = layer.sliding_window,
           .heads_per_workgroup = tile.query_heads,
           .partition_tokens = tile.partition_tokens,
-          .workspace = workspace};
+          .workspace = workspace,
+          .queries = has_several ? decode_queries(inputs, on_device, first, count) : kernels::gpu::DecodeQueries()};
 }
 
 kernels::gpu::PrefillAttention GpuAttention::prefill() const {

@@ -17,6 +17,11 @@ namespace dculab::engine {
 // The longest context of a sequence; 0 without any.
 [[nodiscard]] int longest_context(const AttentionInputs& inputs);
 
+// The new tokens of `count` sequences from the `first` on.
+[[nodiscard]] kernels::gpu::DecodeQueries decode_queries(const AttentionInputs& inputs,
+                                                         const GpuStepInputs::Attention& on_device, int first,
+                                                         int count);
+
 // A tensor from value `value` on.
 [[nodiscard]] kernels::gpu::Output offset_by(const kernels::gpu::Output& tensor, std::int64_t value);
 

@@ -97,8 +97,8 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                  int longest_context) {
   const WeightFormat layers = shape.layer_format();
   const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape, longest_context, partition_tokens);
-  auto floats =
-      static_cast<std::size_t>(lower::dculab_gpu::all_partials(of_one, limits.max_num_seqs, limits.decode_partials));
+  auto floats = static_cast<std::size_t>(lower::dculab_gpu::all_partials(
+      of_one * limits.decode_tokens, limits.max_num_seqs, limits.decode_partials));
   const auto reserve = [&](WeightFormat format, int n, int k) {
     for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
       floats = std::max(floats, split_k_floats(format.dtype, m, n, k));
@@ -124,11 +124,12 @@ Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLi
   constexpr double kTokenInputs = 4 + 4 + 8;  // id, position, slot
   return storage(activation, values) +
          storage(Dtype::f32, tokens * (shape.hidden_size + width(shape, Buffer::router_logits)) +
-                                 seqs * shape.vocab_size + angles + floats) +
+                                 static_cast<double>(logits_rows(limits)) * shape.vocab_size + angles + floats) +
          GpuExpertRouting::memory(shape, limits.max_num_batched_tokens) +
          lower::dculab_gpu::ExpandedSizes(shape, shape.max_position_embeddings, limits.expanded_kv).memory(activation) +
          Bytes(tokens * (kTokenInputs + quantized_width(shape) + sizeof(float)) +
-               2 * 4 * seqs * (longest / block_size + 3));
+               2 * 4 * seqs * (longest / block_size + 3)) +
+         (limits.decode_tokens > 1 ? Bytes(8 * tokens + 4 * seqs) : Bytes());
 }
 
 GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& shape, Dtype activation,
@@ -138,7 +139,7 @@ GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& sh
     buffers[index(buffer)] = make_tensor(device, activation, rows_of(shape, buffer, limits), width(shape, buffer));
   buffers[index(Buffer::residual)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::residual));
   buffers[index(Buffer::router_logits)] = make_tensor(device, Dtype::f32, tokens, width(shape, Buffer::router_logits));
-  buffers[index(Buffer::logits)] = make_tensor(device, Dtype::f32, limits.max_num_seqs, shape.vocab_size);
+  buffers[index(Buffer::logits)] = make_tensor(device, Dtype::f32, logits_rows(limits), shape.vocab_size);
   if (const int columns = quantized_width(shape); columns > 0) {
     quantized = make_tensor(device, Dtype::int8, tokens, columns);
     quantized_scales = make_tensor(device, Dtype::f32, tokens, 1);
@@ -151,13 +152,19 @@ GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& l
       slot_mapping(make_array<std::int64_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
       prefill(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
       decode(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
-      device_(device) {}
+      device_(device) {
+  if (limits.decode_tokens == 1) return;
+  decode.tree_masks = make_array<std::uint64_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens));
+  decode.tree_sizes = make_array<std::int32_t>(device, static_cast<std::size_t>(limits.max_num_seqs));
+}
 
 void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attention& to) {
   if (inputs.num_seqs == 0) return;
   upload_span(*device_, to.query_start_loc, std::span<const std::int32_t>(inputs.query_start_loc));
   upload_span(*device_, to.context_lens, std::span<const std::int32_t>(inputs.context_lens));
   upload_span(*device_, to.block_tables, std::span<const std::int32_t>(inputs.block_tables));
+  upload_span(*device_, to.tree_masks, std::span<const std::uint64_t>(inputs.tree_masks));
+  upload_span(*device_, to.tree_sizes, std::span<const std::int32_t>(inputs.tree_sizes));
 }
 
 void GpuStepInputs::upload(const StepInputs& inputs) {

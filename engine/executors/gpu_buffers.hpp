@@ -2,6 +2,7 @@
 // step.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -17,7 +18,8 @@ namespace dculab::engine {
 
 struct GpuStepLimits {
   int max_num_batched_tokens = 0;
-  int max_num_seqs = 0;                                  // also rows of logits
+  int max_num_seqs = 0;
+  int decode_tokens = 1;  // new tokens of a sequence that is decoded, at most: with guesses that are verified
   LatentForm prefill_latents = LatentForm::expand;       // absorbed, all tokens of a step may have queries over latents
   Bytes expanded_kv = lower::dculab_gpu::kMostExpanded;  // that latents expand to at a time; one head's at least
   // For partial results of decode attention; one sequence's at least. Where a step needs more, runs of its sequences
@@ -25,9 +27,16 @@ struct GpuStepLimits {
   Bytes decode_partials = lower::dculab_gpu::kMostPartials;
 };
 
+// Tokens of a step whose logits may be wanted, at most.
+[[nodiscard]] constexpr int logits_rows(const GpuStepLimits& limits) {
+  const std::int64_t rows = std::int64_t{limits.max_num_seqs} * limits.decode_tokens;
+  return static_cast<int>(
+      std::min<std::int64_t>(rows, std::max(limits.max_num_seqs, limits.max_num_batched_tokens)));
+}
+
 // Tokens of a step that have queries over latents, at most.
 [[nodiscard]] constexpr int latent_tokens(const GpuStepLimits& limits) {
-  return limits.prefill_latents == LatentForm::absorb ? limits.max_num_batched_tokens : limits.max_num_seqs;
+  return limits.prefill_latents == LatentForm::absorb ? limits.max_num_batched_tokens : logits_rows(limits);
 }
 
 // Floats of partial results of a product of m rows with a matrix [n, k] in that format.
@@ -42,7 +51,7 @@ struct GpuStepLimits {
 [[nodiscard]] Bytes gpu_step_memory(const ModelShape& shape, Dtype activation, const GpuStepLimits& limits,
                                     int partition_tokens, int block_size);
 
-// Formats: `activation` is f16 or f32; the residual and the logits are always f32. Rows of logits: max_num_seqs.
+// Formats: `activation` is f16 or f32; the residual and the logits are always f32.
 struct GpuActivations {
   GpuActivations(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
                  const GpuStepLimits& limits);
@@ -67,6 +76,9 @@ class GpuStepInputs {
     DeviceMemory query_start_loc;  // [max_num_seqs + 1]
     DeviceMemory context_lens;     // [max_num_seqs]
     DeviceMemory block_tables;     // [max_num_seqs, max_blocks_per_seq]
+    // Decode, where it may have several tokens: as in AttentionInputs.
+    DeviceMemory tree_masks{};  // [tokens]
+    DeviceMemory tree_sizes{};  // [max_num_seqs]
   };
   DeviceMemory token_ids;     // [tokens]
   DeviceMemory positions;     // [tokens]

@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "engine/checkpoint/stored_values.hpp"
 #include "engine/executors/alibi_slopes.hpp"
 #include "engine/executors/gpu_attention.hpp"
+#include "engine/executors/gpu_draft_heads.hpp"
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/op_dispatch.hpp"
 #include "engine/executors/rope_table.hpp"
@@ -85,7 +87,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       workspace_floats_(
           gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
       workspace_(device_, workspace_floats_ * sizeof(float)),
-      logits_(static_cast<std::size_t>(options.limits.max_num_seqs) * static_cast<std::size_t>(shape_.vocab_size)) {}
+      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {}
 
 GpuExecutor::~GpuExecutor() = default;
 
@@ -124,7 +126,9 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
                             .block_size = kv_.options().block_size});
   if (inputs_.num_tokens() > options_.limits.max_num_batched_tokens ||
       static_cast<int>(plan.batch.sequences.size()) > options_.limits.max_num_seqs ||
-      static_cast<int>(inputs_.logits_tokens().size()) > options_.limits.max_num_seqs)
+      static_cast<int>(inputs_.logits_tokens().size()) > logits_rows(options_.limits) ||
+      longest_query(inputs_.attention(Phase::decode)) > options_.limits.decode_tokens ||
+      (!inputs_.attention(Phase::decode).tree_sizes.empty() && options_.limits.decode_tokens == 1))
     throw std::invalid_argument("plan: the batch is larger than the executor was made for");
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (inputs_.attention(phase).max_blocks_per_seq > max_blocks_per_seq_)
@@ -237,6 +241,23 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
 
 void GpuExecutor::execute_shift_sink_keys(const Op& op, int /*layer*/) { refuse_retention(op); }
 void GpuExecutor::execute_attention_scores(const Op& op, int /*layer*/) { refuse_retention(op); }
+
+// Those up to the last that is wanted: one transfer.
+void GpuExecutor::copy_last_hidden(std::span<const int> rows, std::span<float> out) const {
+  if (rows.empty()) return;
+  const auto columns = static_cast<std::size_t>(shape_.hidden_size);
+  const auto row_bytes = columns * static_cast<std::size_t>(bits(options_.activation_dtype)) / 8;
+  std::vector<std::byte> normed((static_cast<std::size_t>(std::ranges::max(rows)) + 1) * row_bytes);
+  device_->download(normed.data(), activations_[Buffer::normed].as(), normed.size());
+  device_->synchronize();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    widen(normed.data() + static_cast<std::size_t>(rows[i]) * row_bytes, options_.activation_dtype,
+          out.subspan(i * columns, columns));
+}
+
+std::unique_ptr<DraftHeads> GpuExecutor::make_draft_heads(const MedusaWeights& weights) {
+  return std::make_unique<GpuDraftHeads>(device_, weights, options_.activation_dtype);
+}
 
 std::span<const float> GpuExecutor::logits(int row) const {
   const auto width = static_cast<std::size_t>(shape_.vocab_size);

@@ -47,6 +47,7 @@ class GpuExecutor final : public ModelExecutor {
   void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
     kv_.write_blocks(blocks, from);
   }
+  void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
   void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
   void set_op_timing(OpTiming timing) override { timing_ = timing; }
 
@@ -55,6 +56,8 @@ class GpuExecutor final : public ModelExecutor {
   StepResult run(const StepPlan& plan) override;
 
   [[nodiscard]] std::span<const float> logits(int row) const override;
+  void copy_last_hidden(std::span<const int> rows, std::span<float> out) const override;
+  [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
   [[nodiscard]] const ModelShape& shape() const override { return shape_; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
@@ -130,7 +133,7 @@ class GpuExecutor final : public ModelExecutor {
   DeviceMemory workspace_;          // of split-k matmuls and of partitioned attention, one after the other
   const StepPlan* plan_ = nullptr;  // that runs
   StepInputs inputs_;
-  std::vector<float> logits_;  // [max_num_seqs, vocab_size]
+  std::vector<float> logits_;  // [logits_rows(limits), vocab_size]
   OpTiming timing_ = OpTiming::on;
   std::vector<std::unique_ptr<kernels::gpu::TimeMark>> marks_;  // before each executed op, and after the last
   std::vector<std::size_t> marked_ops_;                         // of the plan, in order of execution
@@ -141,9 +144,13 @@ void GpuExecutor::for_decode_runs(const AttentionInputs& inputs, Serve&& serve) 
   int longest = 0;
   for (const std::int32_t context : inputs.context_lens) longest = std::max(longest, context);
   const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape_, longest, options_.partition_tokens);
-  const std::int64_t fit = of_one == 0 ? inputs.num_seqs : static_cast<std::int64_t>(workspace_floats_) / of_one;
-  const int run = static_cast<int>(std::clamp<std::int64_t>(fit, 1, std::max(1, inputs.num_seqs)));
-  for (int first = 0; first < inputs.num_seqs; first += run) serve(first, std::min(run, inputs.num_seqs - first));
+  const auto start_of = [&](int seq) { return inputs.query_start_loc[static_cast<std::size_t>(seq)]; };
+  const std::int64_t fit = of_one == 0 ? start_of(inputs.num_seqs) : static_cast<std::int64_t>(workspace_floats_) / of_one;
+  for (int first = 0, end = 0; first < inputs.num_seqs; first = end) {
+    end = first + 1;  // the tokens of one sequence always fit
+    while (end < inputs.num_seqs && start_of(end + 1) - start_of(first) <= fit) ++end;
+    serve(first, end - first);
+  }
 }
 
 }  // namespace dculab::engine

@@ -127,25 +127,25 @@ void GpuExecutor::execute_latent_attention(const Op& op, int layer, Phase phase)
   require(op.attention.kv_dtype == kv_.options().dtype, op, "is planned for another KV cache");
   const GpuStepInputs::Attention& on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode;
   const std::int64_t heads = attention.num_attention_heads;
-  const auto attend = [&](int first, int count) {  // where there are several runs, each sequence has one token
-    const Output q = at(Buffer::latent_queries, first * heads * attention.latent_width());
+  const auto attend = [&](int first, int count) {
+    const std::int64_t first_row = inputs.query_start_loc[static_cast<std::size_t>(first)] * heads;
+    const Output q = at(Buffer::latent_queries, first_row * attention.latent_width());
     device_->latent_attention(
         {.sizes = latent_sizes(attention),
          .q = {q.data, q.dtype},
          .cache = kv_.layer(layer),
          .block_tables = on_device.block_tables.as<std::int32_t>() + std::ptrdiff_t{first} * inputs.max_blocks_per_seq,
          .max_blocks_per_seq = inputs.max_blocks_per_seq,
-         .query_start_loc = on_device.query_start_loc.as<std::int32_t>(),
+         .queries = decode_queries(inputs, on_device, first, count),
          .context_lens = on_device.context_lens.as<std::int32_t>() + first,
-         .max_query_len = longest_query(inputs),
          .max_context_len = longest_context(inputs),
-         .out = at(Buffer::latent_outputs, first * heads * attention.kv_lora_rank),
+         .out = at(Buffer::latent_outputs, first_row * attention.kv_lora_rank),
          .num_seqs = count,
          .scale = static_cast<float>(attention.score_scale()),
-         .partition_tokens = options_.partition_tokens,
+         .partition_tokens = phase == Phase::decode ? options_.partition_tokens : 0,
          .workspace = workspace_.as<float>()});
   };
-  if (longest_query(inputs) > 1) return attend(0, inputs.num_seqs);  // in a single pass
+  if (phase == Phase::prefill) return attend(0, inputs.num_seqs);  // in a single pass
   for_decode_runs(inputs, attend);
 }
 
@@ -154,6 +154,7 @@ void GpuExecutor::attend_expanded(const Op& op, int layer, Phase phase) {
   const Mla& attention = latents_of(op, shape_);
   const AttentionInputs& inputs = inputs_.attention(phase);
   require(expansion_ != nullptr, op, "has nothing that was expanded");
+  require(inputs.tree_sizes.empty(), op, "has trees, for which GPU kernels absorb latents");
   const auto index_of = [&](const Op& each) { return static_cast<std::size_t>(&each - plan_->ops.data()); };
   for (int seq = 0; seq < inputs.num_seqs; ++seq) {
     const int context = inputs.context_lens[static_cast<std::size_t>(seq)];

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/expert_histogram.hpp"
+#include "engine/executors/draft_heads.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
+
+struct MedusaWeights;
 
 // Whether the ops of a step are timed one by one. On a GPU the events that it takes slow the step a little.
 enum class OpTiming : std::uint8_t { off, on };
@@ -20,7 +25,24 @@ class ModelExecutor : public Executor {
   // Of the last step: [vocab_size]. Rows are those that SequenceSlice::num_logits asks for, in the order of the batch.
   [[nodiscard]] virtual std::span<const float> logits(int row) const = 0;
 
+  // What lm_head read for these rows of the last step's logits: [rows.size(), hidden_size] to `out`.
+  virtual void copy_last_hidden(std::span<const int> rows, std::span<float> out) const = 0;
+
+  // From now on each step also leaves that of all its tokens, those without logits too. Throws InputError for a model or
+  // a device that cannot.
+  virtual void keep_all_hidden() {
+    throw InputError("MTP layers are run with --device cpu, behind models of RMS norms, attention before the MLP");
+  }
+  // In the order of the batch: [tokens, hidden_size].
+  [[nodiscard]] virtual std::span<const float> all_hidden() const { return {}; }
+
+  // Heads beside the model, with its device and threads: it must outlive them. Throws InputError for heads that the
+  // kernels cannot run.
+  [[nodiscard]] virtual std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) = 0;
+
   [[nodiscard]] virtual const ModelShape& shape() const = 0;
+  // What steps are planned for: of an executor that several processes are, the part of each.
+  [[nodiscard]] virtual const ModelShape& planned_model() const { return shape(); }
   [[nodiscard]] virtual const KvCacheOptions& kv_cache() const = 0;
 
   // Random values everywhere, so that decode steps can be measured without a prefill.

@@ -39,6 +39,7 @@ struct OpDispatch {
       case OpKind::all_gather:
       case OpKind::dispatch_tokens:
       case OpKind::return_tokens:
+        return run_exchange(executor, op, layer);
       case OpKind::output_gate:
       case OpKind::causal_conv:
       case OpKind::delta_rule:
@@ -53,10 +54,18 @@ struct OpDispatch {
 
  private:
   static void refuse(const Op& op) {
-    const bool of_several = op.kind == OpKind::all_reduce || op.kind == OpKind::all_gather ||
-                            op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
-    require(!of_several, op, "is for several devices: the engine runs on one");
     require(false, op, "is of a part of a model that is priced, not run");
+  }
+
+  // Executors that have a part of a model know what to exchange.
+  template <class Executor>
+  static void run_exchange(Executor& executor, const Op& op, int layer) {
+    if constexpr (requires { executor.execute_collective(op, layer); }) {
+      const bool moves_tokens = op.kind == OpKind::dispatch_tokens || op.kind == OpKind::return_tokens;
+      moves_tokens ? executor.execute_token_exchange(op, layer) : executor.execute_collective(op, layer);
+    } else {
+      require(false, op, "is for several devices: the engine runs on one");
+    }
   }
 
   [[nodiscard]] static Phase phase_of(const Op& op) {

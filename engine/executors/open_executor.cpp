@@ -9,6 +9,7 @@
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/gpu_requirements.hpp"
+#include "engine/executors/thread_shortage.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
@@ -26,6 +27,7 @@ namespace {
 [[nodiscard]] GpuStepLimits step_limits(const EngineOptions& options) {
   return {.max_num_batched_tokens = options.max_num_batched_tokens,
           .max_num_seqs = options.max_num_seqs,
+          .decode_tokens = 1 + options.speculative_config.shape.num_tokens(),
           .prefill_latents = options.prefill_latents};
 }
 
@@ -51,13 +53,19 @@ OpenDevice open_device(const DeviceChoice& choice) {
     case DeviceKind::cpu:
       break;
     case DeviceKind::host_gpu:
-      return {choice, kernels::gpu::open_host_device({})};
+      return {.choice = choice, .gpu = kernels::gpu::open_host_device({})};
     case DeviceKind::hip:
-      return {choice, kernels::gpu::open_hip_device(choice.index)};
+      return {.choice = choice, .gpu = kernels::gpu::open_hip_device(choice.index)};
     case DeviceKind::cuda:
-      return {choice, kernels::gpu::open_cuda_device(choice.index)};
+      return {.choice = choice, .gpu = kernels::gpu::open_cuda_device(choice.index)};
   }
-  return {choice, nullptr};
+  return {.choice = choice, .gpu = nullptr};
+}
+
+void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare cpus) {
+  if (device.gpu != nullptr) return;
+  device.threads = std::make_shared<kernels::cpu::ThreadPool>(num_threads, cpus);
+  report_threads(device.threads->num_threads(), num_threads);
 }
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
@@ -85,8 +93,9 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
 
 std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                              const KvCacheOptions& kv_cache, const EngineOptions& options,
-                                             int num_threads, kernels::cpu::CpuShare share) {
-  if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads, share);
+                                             int num_threads) {
+  if (device.threads != nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, device.threads);
+  if (device.gpu == nullptr) return std::make_unique<CpuExecutor>(std::move(weights), kv_cache, num_threads);
   return std::make_unique<GpuExecutor>(device.gpu, weights, kv_cache,
                                        GpuExecutorOptions{.activation_dtype = options.activation_dtype,
                                                           .activations = options.activations,

@@ -8,7 +8,7 @@
 #include "core/engine_options.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/model_executor.hpp"
-#include "kernels/cpu/thread_placement.hpp"
+#include "kernels/cpu/thread_pool.hpp"
 #include "kernels/gpu/device.hpp"
 
 namespace dculab::engine {
@@ -27,6 +27,7 @@ struct DeviceChoice {
 struct OpenDevice {
   DeviceChoice choice;
   std::shared_ptr<kernels::gpu::Device> gpu;
+  std::shared_ptr<kernels::cpu::ThreadPool> threads{};  // CPU: of all executors on it; null: each has its own
 
   // Memory that weights and KV cache can take.
   [[nodiscard]] Bytes free_memory() const;
@@ -34,6 +35,11 @@ struct OpenDevice {
 
 // Throws InputError when there is no such device, or the program was built without it.
 [[nodiscard]] OpenDevice open_device(const DeviceChoice& choice);
+
+// Threads of the CPU that several executors will take turns with; does nothing on a GPU. Fewer than `num_threads` where
+// the system gives no more. `cpus`: theirs among those of teams that work beside each other. For use by the thread that
+// calls.
+void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare cpus = {});
 
 // Memory that an executor takes besides the KV pool: on a GPU weights, activations, inputs, workspace and what latents
 // expand to. On the CPU that alone: the weights are in memory already.
@@ -43,9 +49,8 @@ struct OpenDevice {
 // InputError for what they do not: retention policies and preemption by swap on a GPU.
 [[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options);
 
-// `share`: the CPUs of this executor among several that work beside each other.
 [[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,
                                                            const KvCacheOptions& kv_cache, const EngineOptions& options,
-                                                           int num_threads, kernels::cpu::CpuShare share = {});
+                                                           int num_threads);
 
 }  // namespace dculab::engine

@@ -1,6 +1,7 @@
 #include "engine/executors/step_inputs.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
 
@@ -13,6 +14,48 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(std::string("batch: ") + what);
 }
 
+constexpr int kMostTreeTokens = 64;  // a bit each
+
+// The rows of Batch::tree_masks of a slice with a tree, which begin at `first_mask`.
+std::span<const std::uint64_t> masks_of(const Batch& batch, const SequenceSlice& sequence, std::size_t first_mask) {
+  const auto count = static_cast<std::size_t>(sequence.num_new_tokens);
+  require(first_mask + count <= batch.tree_masks.size(), "tree masks do not match the slices");
+  return std::span(batch.tree_masks).subspan(first_mask, count);
+}
+
+// Tokens of a slice up to its last position; those that were evicted are not among them.
+int length_of(const SequenceSlice& sequence, std::span<const std::uint64_t> masks) {
+  if (sequence.num_tree_tokens == 0) return sequence.context_tokens();
+  int deepest = 0;
+  for (const std::uint64_t mask : masks) deepest = std::max(deepest, std::popcount(mask));
+  return sequence.context_tokens() - sequence.num_tree_tokens + deepest;
+}
+
+void check_tree(const SequenceSlice& sequence, std::span<const std::uint64_t> masks) {
+  require(sequence.phase == Phase::decode, "a prefill has no tree");
+  require(sequence.num_tree_tokens >= sequence.num_new_tokens && sequence.num_tree_tokens <= kMostTreeTokens &&
+              sequence.num_tree_tokens <= sequence.context_tokens(),
+          "a tree of an impossible size");
+  const int before = sequence.num_tree_tokens - sequence.num_new_tokens;
+  for (std::size_t token = 0; token < masks.size(); ++token)
+    require(masks[token] >> (static_cast<std::size_t>(before) + token) == 1,
+            "a token of a tree sees itself and none behind it");
+}
+
+// Returns how many masks the slice has.
+std::size_t check_decode(const Batch& batch, const SequenceSlice& sequence, std::size_t first_mask,
+                         const InputLimits& limits) {
+  require(sequence.num_draft_tokens >= 0 && sequence.num_draft_tokens <= sequence.num_new_tokens &&
+              (sequence.phase == Phase::decode || sequence.num_draft_tokens == 0),
+          "a slice with impossible drafts");
+  require(sequence.num_tree_tokens >= 0, "a slice with an impossible tree");
+  const bool has_tree = sequence.num_tree_tokens > 0;
+  const auto masks = has_tree ? masks_of(batch, sequence, first_mask) : std::span<const std::uint64_t>();
+  if (has_tree) check_tree(sequence, masks);
+  require(length_of(sequence, masks) <= limits.max_position_embeddings, "longer than max_position_embeddings");
+  return masks.size();
+}
+
 void check(const Batch& batch, const InputLimits& limits) {
   require(!batch.sequences.empty(), "no sequences");
   require(batch.block_tables.size() == batch.sequences.size(), "one block table per sequence is needed to execute it");
@@ -22,14 +65,14 @@ void check(const Batch& batch, const InputLimits& limits) {
       throw InputError("token id " + std::to_string(token) + " is outside the model's vocabulary of " +
                        std::to_string(limits.vocab_size) + "; does the tokenizer belong to this model?");
   Phase phase = Phase::prefill;
+  std::size_t num_masks = 0;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const SequenceSlice& sequence = batch.sequences[i];
     const std::vector<BlockId>& blocks = batch.block_tables[i];
     require(sequence.num_new_tokens >= 1 && sequence.num_computed_tokens >= 0, "a slice without new tokens");
     require(sequence.num_logits >= 0 && sequence.num_logits <= sequence.num_new_tokens, "more logits than new tokens");
-    require(sequence.context_tokens() <= limits.max_position_embeddings, "longer than max_position_embeddings");
     require(phase == Phase::prefill || sequence.phase == Phase::decode, "prefills must come before decodes");
-    require(sequence.phase == Phase::prefill || sequence.num_new_tokens == 1, "a decode has one new token");
+    num_masks += check_decode(batch, sequence, num_masks, limits);
     require(sequence.num_evicted_tokens >= 0 && sequence.num_unwritten_tokens >= 0 &&
                 sequence.num_unwritten_tokens <= sequence.num_new_tokens,
             "a slice with impossible counts");
@@ -39,6 +82,7 @@ void check(const Batch& batch, const InputLimits& limits) {
     require(std::all_of(blocks.begin(), blocks.end(), [&](BlockId id) { return id >= 0 && id < limits.num_blocks; }),
             "a block lies outside the KV cache");
   }
+  require(num_masks == batch.tree_masks.size(), "tree masks do not match the slices");
 }
 
 }  // namespace
@@ -53,8 +97,16 @@ void StepInputs::fill(const Batch& batch, const InputLimits& limits) {
   for (const std::int64_t slot : skipped_) skip_set_[static_cast<std::size_t>(slot / 32)] = 0;
   skipped_.clear();
   num_positions_ = 0;
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
-    add_tokens(batch.sequences[i], batch.block_tables[i], limits.block_size);
+  std::size_t mask = 0;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const SequenceSlice& sequence = batch.sequences[i];
+    add_tokens(sequence, batch.block_tables[i], limits.block_size);
+    if (sequence.num_tree_tokens == 0) continue;
+    const auto masks = masks_of(batch, sequence, mask);
+    set_tree_positions(sequence, masks);
+    mask += masks.size();
+  }
+  for (const std::int32_t position : positions_) num_positions_ = std::max(num_positions_, position + 1);
   mark_skipped(static_cast<std::size_t>(limits.num_blocks) * static_cast<std::size_t>(limits.block_size));
   fill_attention(prefill_, batch, Phase::prefill);
   fill_attention(decode_, batch, Phase::decode);
@@ -73,7 +125,12 @@ void StepInputs::add_tokens(const SequenceSlice& sequence, std::span<const Block
   }
   const auto end = static_cast<std::int32_t>(positions_.size());
   for (std::int32_t token = end - sequence.num_logits; token < end; ++token) logits_tokens_.push_back(token);
-  num_positions_ = std::max(num_positions_, sequence.num_evicted_tokens + sequence.context_tokens());
+}
+
+void StepInputs::set_tree_positions(const SequenceSlice& sequence, std::span<const std::uint64_t> masks) {
+  const int before = sequence.num_evicted_tokens + sequence.context_tokens() - sequence.num_tree_tokens;
+  auto position = positions_.end() - sequence.num_new_tokens;
+  for (const std::uint64_t mask : masks) *position++ = before + std::popcount(mask) - 1;
 }
 
 void StepInputs::mark_skipped(std::size_t num_slots) {
@@ -102,6 +159,19 @@ void StepInputs::fill_attention(AttentionInputs& inputs, const Batch& batch, Pha
     if (batch.sequences[i].phase != phase) continue;
     std::copy(batch.block_tables[i].begin(), batch.block_tables[i].end(), row);
     row += static_cast<std::ptrdiff_t>(columns);
+  }
+  inputs.tree_masks.clear();
+  inputs.tree_sizes.clear();
+  if (phase == Phase::decode && !batch.tree_masks.empty()) fill_trees(inputs, batch);
+}
+
+void StepInputs::fill_trees(AttentionInputs& inputs, const Batch& batch) {
+  auto mask = batch.tree_masks.begin();
+  for (const SequenceSlice& sequence : batch.sequences) {
+    if (sequence.phase != Phase::decode) continue;
+    inputs.tree_sizes.push_back(sequence.num_tree_tokens);
+    for (int token = 0; token < sequence.num_new_tokens; ++token)
+      inputs.tree_masks.push_back(sequence.num_tree_tokens > 0 ? *mask++ : 0);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/batch.hpp"
+#include "kernels/ops.hpp"
 
 namespace dculab::engine {
 
@@ -25,13 +26,21 @@ struct AttentionInputs {
   std::vector<std::int32_t> query_start_loc;  // [num_seqs + 1], from 0
   std::vector<std::int32_t> context_lens;     // [num_seqs]
   std::vector<std::int32_t> block_tables;     // [num_seqs, max_blocks_per_seq], short rows end in zeros
+  // As in kernels::TreeMasks; empty when no sequence of the phase has a tree.
+  std::vector<std::uint64_t> tree_masks;  // [tokens of the phase], 0 of sequences without a tree
+  std::vector<std::int32_t> tree_sizes;   // [num_seqs]
+
+  // For the sequences from `first_seq` on. Masks are of all tokens of the phase.
+  [[nodiscard]] kernels::TreeMasks trees(int first_seq = 0) const {
+    return tree_sizes.empty() ? kernels::TreeMasks() : kernels::TreeMasks{tree_masks.data(), tree_sizes.data() + first_seq};
+  }
 };
 
 // Refilled every step; keeps its storage.
 class StepInputs {
  public:
   // Throws InputError when a token id is not in the vocabulary, std::invalid_argument when the batch contradicts itself
-  // or the KV cache.
+  // or the KV cache. Positions of a tree's tokens follow from its masks.
   void fill(const Batch& batch, const InputLimits& limits);
 
   [[nodiscard]] int num_tokens() const { return static_cast<int>(token_ids_.size()); }
@@ -52,8 +61,10 @@ class StepInputs {
 
  private:
   void add_tokens(const SequenceSlice& sequence, std::span<const BlockId> blocks, int block_size);
+  void set_tree_positions(const SequenceSlice& sequence, std::span<const std::uint64_t> masks);
   void mark_skipped(std::size_t num_slots);
   static void fill_attention(AttentionInputs& inputs, const Batch& batch, Phase phase);
+  static void fill_trees(AttentionInputs& inputs, const Batch& batch);
 
   std::vector<TokenId> token_ids_;
   std::vector<std::int32_t> positions_;

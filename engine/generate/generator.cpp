@@ -62,6 +62,12 @@ void require_samples(const TextRequest& request) {
     throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
 }
 
+// An MTP layer stands in the model's own folder.
+GeneratorOptions with_own_layer(const std::filesystem::path& folder, GeneratorOptions options) {
+  if (options.engine.speculative_config.method == SpeculativeMethod::mtp) options.speculative_model = folder;
+  return options;
+}
+
 }  // namespace
 
 Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions& options)
@@ -71,8 +77,15 @@ Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, 
     : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
       defaults_(read_generation_config(folder)),
       options_(served_options(options, weights.shape)),
-      executor_(open_model(std::move(weights), options_, options)) {
-  executor_->set_op_timing(OpTiming::off);
+      model_(open_model(std::move(weights), options_, with_own_layer(folder, options))) {
+  if (!options.speculative_model.empty()) require_same_tokens(folder, options.speculative_model);
+  model_.executor->set_op_timing(OpTiming::off);
+}
+
+EngineOptions Generator::undrafted_options() const {
+  EngineOptions options = options_;
+  options.speculative_config = {};
+  return options;
 }
 
 Request Generator::to_request(const TextRequest& request, std::size_t first_completion) const {
@@ -99,15 +112,21 @@ std::optional<std::string> Generator::submit(const TextRequest& request, std::si
 
 Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text, WhenRefused when_refused) {
   std::for_each(requests.begin(), requests.end(), require_samples);
-  Scheduler scheduler(options_, {.num_blocks = executor_->kv_cache().num_blocks,
-                                 .max_position_embeddings = executor_->shape().max_position_embeddings,
-                                 .num_host_blocks = executor_->kv_cache().num_host_blocks});
-  LogitsSource tokens(*executor_);
+  const EngineOptions options = drafting_ == Drafting::on ? options_ : undrafted_options();
+  ModelExecutor& executor = *model_.executor;
+  Scheduler scheduler(options, model_.scheduler_limits());
+  LogitsSource tokens(executor, options.speculative_config);
   WallClock clock;
   std::size_t num_completions = 0;
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
-  ServingLoop loop({planner_of(executor_->shape(), options_), options_, scheduler, *executor_, tokens, clock},
+  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
+                    .options = options,
+                    .scheduler = scheduler,
+                    .executor = executor,
+                    .tokens = tokens,
+                    .clock = clock,
+                    .drafter = drafting_ == Drafting::on ? model_.drafts.drafter.get() : nullptr},
                    {.on_tokens = [&](const Sequence& sequence, int count) { collector.add_tokens(sequence, count); },
                     .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;

@@ -38,6 +38,8 @@ struct Completion {
 // Whether a request that can never be served, such as a prompt longer than the context, ends all requests or itself.
 enum class WhenRefused : std::uint8_t { end_all, end_itself };
 
+enum class Drafting : std::uint8_t { off, on };
+
 struct Generation {
   std::vector<Completion> completions;  // in the order of the requests, a request's samples one after the other
   ServingReport report;
@@ -54,6 +56,9 @@ class Generator {
   // The same with weights that are loaded already.
   Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options);
 
+  // Whether tokens are drafted, of a generator whose options ask for it. Default: on.
+  void set_drafting(Drafting drafting) { drafting_ = drafting; }
+
   // Serves all requests together, continuously batched. What each one gets does not depend on the others.
   // Throws InputError before anything runs: for sampling parameters that make no sense, and for a request that can
   // never be served unless that ends only the request itself.
@@ -61,10 +66,12 @@ class Generator {
                                     WhenRefused when_refused = WhenRefused::end_all);
 
   [[nodiscard]] const GenerationConfig& defaults() const { return defaults_; }
-  [[nodiscard]] const ModelShape& shape() const { return executor_->shape(); }
-  [[nodiscard]] const ModelExecutor& executor() const { return *executor_; }
-  [[nodiscard]] ModelExecutor& executor() { return *executor_; }  // for whoever runs steps of their own
+  [[nodiscard]] const ModelShape& shape() const { return model_.executor->shape(); }
+  [[nodiscard]] const ModelExecutor& executor() const { return *model_.executor; }
+  [[nodiscard]] ModelExecutor& executor() { return *model_.executor; }  // for whoever runs steps of their own
   [[nodiscard]] const EngineOptions& engine_options() const { return options_; }
+  // The same for steps of the model alone.
+  [[nodiscard]] EngineOptions undrafted_options() const;
   [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
@@ -76,7 +83,8 @@ class Generator {
   Tokenizer tokenizer_;
   GenerationConfig defaults_;
   EngineOptions options_;
-  std::unique_ptr<ModelExecutor> executor_;
+  OpenModel model_;
+  Drafting drafting_ = Drafting::on;
 };
 
 }  // namespace dculab::engine

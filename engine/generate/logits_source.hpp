@@ -3,21 +3,30 @@
 
 #include "core/serving_loop.hpp"
 #include "engine/executors/model_executor.hpp"
+#include "engine/sampling/draft_acceptance.hpp"
 #include "engine/sampling/sampler.hpp"
 
 namespace dculab::engine {
 
 class LogitsSource final : public TokenSource {
  public:
-  explicit LogitsSource(const ModelExecutor& executor) : executor_(executor) {}
+  explicit LogitsSource(const ModelExecutor& executor, const SpeculativeConfig& config = {})
+      : executor_(executor), judge_(config) {}
+
   TokenId next_token(const Sequence& sequence, int logits_row) override {
     return sampler_.sample(executor_.logits(logits_row), sequence.request.sampling,
                            static_cast<std::uint64_t>(sequence.num_tokens()));
   }
 
+  Verdict judge(const Sequence& sequence, const DraftTree& draft, int first_row) override {
+    return judge_.judge(draft, sequence.request.sampling, static_cast<std::uint64_t>(sequence.num_tokens()),
+                        [this, first_row](int row) { return executor_.logits(first_row + row); });
+  }
+
  private:
   const ModelExecutor& executor_;
   Sampler sampler_;
+  DraftJudge judge_;
 };
 
 }  // namespace dculab::engine

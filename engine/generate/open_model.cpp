@@ -9,6 +9,9 @@
 #include "core/activation_mode.hpp"
 #include "core/block_pool.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/model_loader.hpp"
+#include "engine/parallel/ranked_executor.hpp"
+#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -29,8 +32,8 @@ EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& sh
 }
 
 int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
-                      Bytes free_memory) {
-  const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype);
+                      Bytes free_memory, Bytes draft_block) {
+  const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype) + draft_block;
   const Bytes residuals =
       kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   const Bytes memory = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization);
@@ -48,26 +51,66 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
   return static_cast<int>(std::min<double>(useful, kMostBlocks));
 }
 
-KvCacheOptions kv_cache_options(const OpenDevice& device, const ModelShape& shape, const EngineOptions& options,
-                                const GeneratorOptions& asked, int executors) {
-  const double share = 1.0 / executors;
-  std::optional<Bytes> memory = asked.kv_cache_memory;
-  if (memory) *memory = *memory * share;
-  const Bytes free = std::max(Bytes(), device.free_memory() * share - memory_besides_kv(device, shape, options));
-  return {.num_blocks = choose_num_blocks(shape, options, memory, free),
-          .block_size = options.block_size,
-          .dtype = options.kv_cache_dtype,
-          .max_num_seqs = options.max_num_seqs,
-          .residual_tokens = options.kv_residual_tokens,
-          .num_host_blocks =
-              num_host_blocks(options, kv_block_bytes(shape, options.block_size, options.kv_cache_dtype))};
+SchedulerLimits OpenModel::scheduler_limits() const {
+  return {.num_blocks = executor->kv_cache().num_blocks,
+          .max_position_embeddings = executor->shape().max_position_embeddings,
+          .num_host_blocks = executor->kv_cache().num_host_blocks,
+          .draft_context = drafts.context};
 }
 
-std::unique_ptr<ModelExecutor> open_model(ModelWeights weights, const EngineOptions& options,
-                                          const GeneratorOptions& asked) {
-  const OpenDevice device = open_device(asked.device);
-  const KvCacheOptions kv = kv_cache_options(device, weights.shape, options, asked);
-  return make_executor(device, std::move(weights), kv, options, thread_count(asked.num_threads));
+DraftWeights load_draft(const GeneratorOptions& asked, const EngineOptions& options, const ModelWeights& target) {
+  const SpeculativeMethod method = options.speculative_config.method;
+  DraftWeights draft;
+  if (method == SpeculativeMethod::draft_model) {
+    if (!asked.draft_weights && asked.speculative_model.empty()) return draft;
+    draft.model =
+        asked.draft_weights ? *asked.draft_weights : load_weights(asked.speculative_model, asked.weight_memory);
+    require_draft_of(target.shape, draft.model->shape, options);
+  }
+  if (asked.speculative_model.empty()) return draft;
+  if (method == SpeculativeMethod::medusa) draft.medusa = load_medusa_weights(asked.speculative_model, target);
+  if (method == SpeculativeMethod::mtp)
+    draft.mtp = load_mtp_weights(asked.speculative_model, asked.weight_memory, target);
+  return draft;
+}
+
+OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked) {
+  const Division& division = asked.division;
+  require_shared_device(asked.device, division);
+  require_divisible(weights.shape, options.weights, division);
+  OpenDevice device = open_device(asked.device);
+  DraftWeights draft = load_draft(asked, options, weights);
+  // Each rank has its part of every block, and the same number of blocks.
+  const ModelShape part = part_of(weights.shape, options.weights, division);
+  const double share = 1.0 / division.tensor_parallel_size;
+  Bytes taken = memory_besides_kv(device, part, options);
+  if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
+  const Bytes free = std::max(Bytes(), share * device.free_memory() - taken);
+  std::optional<Bytes> memory = asked.kv_cache_memory;
+  if (memory) *memory *= share;
+  const int num_blocks = choose_num_blocks(part, options, memory, free, draft_block_bytes(draft, options));
+  return open_model(std::move(weights), options, std::move(draft), std::move(device), num_blocks,
+                    thread_count(asked.num_threads), division);
+}
+
+OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
+                     int num_blocks, int num_threads, const Division& division) {
+  const Bytes part = kv_block_bytes(part_of(weights.shape, options.weights, division), options.block_size,
+                                    options.kv_cache_dtype);
+  const Bytes block = division.tensor_parallel_size * part + draft_block_bytes(draft, options);
+  const KvCacheOptions kv{.num_blocks = num_blocks,
+                          .block_size = options.block_size,
+                          .dtype = options.kv_cache_dtype,
+                          .max_num_seqs = options.max_num_seqs,
+                          .residual_tokens = options.kv_residual_tokens,
+                          .num_host_blocks = num_host_blocks(options, block)};
+  const bool has_model = draft.model || draft.mtp;
+  if (has_model && !division.is_divided() && device.threads == nullptr) share_threads(device, num_threads);
+  OpenModel model{.executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};
+  // Of several processes the first drafts. It has its threads once the others are there.
+  if (has_model && division.is_divided()) share_threads(device, threads_of_rank(num_threads, division));
+  model.drafts = make_draft_source(device, options, *model.executor, std::move(draft));
+  return model;
 }
 
 }  // namespace dculab::engine

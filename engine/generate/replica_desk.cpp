@@ -8,8 +8,6 @@ namespace dculab::engine {
 
 std::vector<std::string> problems(const ReplicaChoices& choices, const EngineOptions& options) {
   std::vector<std::string> found;
-  if (choices.replicas() > 1 && options.speculative_config.enabled())
-    found.emplace_back("speculative_config is for a single replica");
   if ((choices.prefill_replicas > 0) != (choices.decode_replicas > 0))
     found.emplace_back("prefill_replicas and decode_replicas need each other");
   if (!choices.is_disaggregated()) return found;
@@ -18,6 +16,9 @@ std::vector<std::string> problems(const ReplicaChoices& choices, const EngineOpt
                     "kv_cache.retention " +
                     std::string(name(options.kv_retention.policy)) + " and kv_cache.dtype " +
                     std::string(name(options.kv_cache_dtype)));
+  if (options.speculative_config.enabled())
+    found.emplace_back("speculative_config needs what its drafter has read of a prompt, which is not handed from a "
+                       "prefill to a decode replica");
   if (options.batching != Batching::continuous)
     found.emplace_back("engine.batching: static batches are not split into prefill and decode replicas");
   return found;

@@ -5,14 +5,14 @@
 namespace dculab::engine {
 
 ReplicaThreads::ReplicaThreads(int count, const Make& make)
-    : thrown_(static_cast<std::size_t>(count)), executors_(static_cast<std::size_t>(count)) {
+    : thrown_(static_cast<std::size_t>(count)), models_(static_cast<std::size_t>(count)) {
   threads_.reserve(static_cast<std::size_t>(count));
   try {
     for (int replica = 0; replica < count; ++replica) threads_.emplace_back([this, replica] { serve(replica); });
     // One after the other: each asks how much memory is free.
     for (int turn = 0; turn < count; ++turn) {
       begin([&](int replica) {
-        if (replica == turn) executors_[static_cast<std::size_t>(replica)] = make({.index = replica, .of = count});
+        if (replica == turn) models_[static_cast<std::size_t>(replica)] = make({.index = replica, .of = count});
       });
       finish();
     }
@@ -25,7 +25,7 @@ ReplicaThreads::ReplicaThreads(int count, const Make& make)
 ReplicaThreads::~ReplicaThreads() { stop(); }
 
 void ReplicaThreads::run(const Work& work, const std::function<void()>& meanwhile) {
-  begin([&](int replica) { work(replica, *executors_[static_cast<std::size_t>(replica)]); });
+  begin([&](int replica) { work(replica, models_[static_cast<std::size_t>(replica)]); });
   std::exception_ptr thrown_here;
   try {
     if (meanwhile) meanwhile();
@@ -88,7 +88,8 @@ void ReplicaThreads::serve(int replica) {
     --running_;
     changed_.notify_all();
   }
-  executors_[index].reset();  // where it was made: its team is bound to this thread
+  models_[index].drafts = {};  // here, where they were made: their team is bound to this thread
+  models_[index].executor.reset();
 }
 
 }  // namespace dculab::engine

@@ -1,5 +1,5 @@
-// Executors of one model side by side, each on a thread of its own that makes it, runs it and ends it, with its share
-// of the CPUs. Weights are shared; every executor has its own KV cache.
+// One model several times side by side, each on a thread of its own that opens it, runs it and closes it, with its
+// share of the CPUs. Weights are shared; each has its own executor, KV cache and drafter.
 #pragma once
 
 #include <condition_variable>
@@ -11,15 +11,15 @@
 #include <thread>
 #include <vector>
 
-#include "engine/executors/model_executor.hpp"
+#include "engine/generate/open_model.hpp"
 #include "kernels/cpu/thread_placement.hpp"
 
 namespace dculab::engine {
 
 class ReplicaThreads {
  public:
-  using Make = std::function<std::unique_ptr<ModelExecutor>(kernels::cpu::CpuShare)>;
-  using Work = std::function<void(int replica, ModelExecutor& executor)>;
+  using Make = std::function<OpenModel(kernels::cpu::CpuShare)>;
+  using Work = std::function<void(int replica, OpenModel& model)>;
 
   // `make` is called on each replica's thread, for one replica after the other: what it throws is thrown here.
   ReplicaThreads(int count, const Make& make);
@@ -33,9 +33,12 @@ class ReplicaThreads {
   // what `meanwhile` threw, or else the first of the others.
   void run(const Work& work, const std::function<void()>& meanwhile = {});
 
+  // Of each replica's scheduler.
+  [[nodiscard]] SchedulerLimits limits() const { return models_.front().scheduler_limits(); }
+
   // For what never changes: its shape and the size of its KV cache.
   [[nodiscard]] const ModelExecutor& executor(int replica) const {
-    return *executors_[static_cast<std::size_t>(replica)];
+    return *models_[static_cast<std::size_t>(replica)].executor;
   }
 
  private:
@@ -53,7 +56,7 @@ class ReplicaThreads {
   int running_ = 0;           // threads that have not ended it
   bool stopping_ = false;
   std::vector<std::exception_ptr> thrown_;                 // [count]
-  std::vector<std::unique_ptr<ModelExecutor>> executors_;  // [count]
+  std::vector<OpenModel> models_;          // [count]
   std::vector<std::thread> threads_;
 };
 

@@ -11,17 +11,19 @@
 
 namespace dculab::engine {
 
-ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, const RequestWorkload& workload,
+ServedWorkload serve(OpenModel& model, const EngineOptions& options, const RequestWorkload& workload,
                      const ServiceLevel& objective, const ServeCallbacks& callbacks) {
-  Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
-                                .max_position_embeddings = executor.shape().max_position_embeddings,
-                                .num_host_blocks = executor.kv_cache().num_host_blocks});
-  LogitsSource tokens(executor);
+  ModelExecutor& executor = *model.executor;
+  Scheduler scheduler(options, model.scheduler_limits());
+  LogitsSource tokens(executor, options.speculative_config);
   WallClock clock;
   ServedWorkload served;
   served.metrics = ServingMetrics(objective);
   const auto finish = [&](const Sequence& sequence) {
-    served.metrics.add(sequence);
+    std::optional<Seconds> alone;
+    if (callbacks.alone_latency)
+      alone = callbacks.alone_latency(sequence.num_prompt_tokens(), sequence.num_generated());
+    served.metrics.add(sequence, alone);
     if (callbacks.on_finished) callbacks.on_finished();
   };
   std::optional<Seconds> previous_end;
@@ -32,14 +34,22 @@ ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options, cons
     served.timeline.add(whole);
     if (callbacks.on_step) callbacks.on_step(whole);
   };
-  ServingLoop loop(
-      {planner_of(executor.shape(), options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
-      {.on_finished = finish, .on_step = see_step});
+  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
+                    .options = options,
+                    .scheduler = scheduler,
+                    .executor = executor,
+                    .tokens = tokens,
+                    .clock = clock,
+                    .records = RequestRecords::drop,
+                    .drafter = model.drafts.drafter.get()},
+                   {.on_finished = finish, .on_step = see_step});
   RequestSource source(workload);
   loop.run(source);
   served.num_steps = loop.report().num_steps;
   served.num_preemptions = scheduler.num_preemptions();
   served.busy = loop.report().executor_time;
+  served.drafts = loop.report().drafts;
+  served.drafting = loop.report().drafting;
   return served;
 }
 

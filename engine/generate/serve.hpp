@@ -9,7 +9,7 @@
 #include "core/serving_metrics.hpp"
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
-#include "engine/executors/model_executor.hpp"
+#include "engine/generate/open_model.hpp"
 
 namespace dculab::engine {
 
@@ -20,7 +20,9 @@ struct ServedReplica {
   std::int64_t requests = 0;  // that ended there
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
-  Seconds busy;                  // sum of the steps
+  Seconds busy;  // sum of the steps
+  DraftCounts drafts{};
+  Seconds drafting{};            // beside busy
   std::int64_t handed_over = 0;  // prompts, to another replica,
   Bytes handed_over_bytes{};     // of K and V,
   Seconds sending, receiving;    // and how long it took to copy them out of and into this replica's KV cache
@@ -32,6 +34,8 @@ struct ServedWorkload {
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
   Seconds busy;  // sum of the steps
+  DraftCounts drafts{};
+  Seconds drafting{};                     // beside busy
   std::vector<ServedReplica> replicas{};  // where there are several
 };
 
@@ -40,12 +44,13 @@ struct ServeCallbacks {
   // A step begins where the one before ended, unless the engine waited for a request: what the host does in between, as
   // handing out tokens, is part of it.
   std::function<void(const ServedStep&)> on_step{};
+  // What a request takes with nobody else there: for an objective for the slowdown.
+  std::function<Seconds(int prompt_tokens, int output_tokens)> alone_latency{};
 };
 
-// With the executor's KV blocks. Precondition: problems(workload) is empty. Throws InputError for a request that can
+// With the model's KV blocks. Precondition: problems(workload) is empty. Throws InputError for a request that can
 // never be served.
-[[nodiscard]] ServedWorkload serve(ModelExecutor& executor, const EngineOptions& options,
-                                   const RequestWorkload& workload, const ServiceLevel& objective = {},
-                                   const ServeCallbacks& callbacks = {});
+[[nodiscard]] ServedWorkload serve(OpenModel& model, const EngineOptions& options, const RequestWorkload& workload,
+                                   const ServiceLevel& objective = {}, const ServeCallbacks& callbacks = {});
 
 }  // namespace dculab::engine

@@ -9,18 +9,13 @@
 #include "core/error.hpp"
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
 
 using KvBytes = std::shared_ptr<const std::vector<std::byte>>;
-
-[[nodiscard]] SchedulerLimits limits_of(const ModelExecutor& executor) {
-  return {.num_blocks = executor.kv_cache().num_blocks,
-          .max_position_embeddings = executor.shape().max_position_embeddings,
-          .num_host_blocks = executor.kv_cache().num_host_blocks};
-}
 
 // One replica's part of a run: its scheduler and its loop, on the thread that calls.
 class ReplicaLoop {
@@ -34,16 +29,23 @@ class ReplicaLoop {
     const std::function<void(const ServedStep&, int replica)>& on_step;
   };
 
-  ReplicaLoop(int number, ModelExecutor& executor, const Shared& shared)
+  ReplicaLoop(int number, OpenModel& model, const Shared& shared)
       : number_(number),
-        executor_(executor),
+        executor_(*model.executor),
         shared_(shared),
         clock_(shared.clock),
-        scheduler_(shared.options, limits_of(executor)),
-        tokens_(executor),
-        loop_({planner_of(executor.shape(), shared.options), shared.options, scheduler_, executor, tokens_, clock_,
-               RequestRecords::drop},
-              {.on_finished = [this](const Sequence& sequence) { finish(sequence); },
+        scheduler_(shared.options, model.scheduler_limits()),
+        tokens_(executor_, shared.options.speculative_config),
+        loop_({.plan = planner_of(executor_.planned_model(), shared.options),
+               .options = shared.options,
+               .scheduler = scheduler_,
+               .executor = executor_,
+               .tokens = tokens_,
+               .clock = clock_,
+               .records = RequestRecords::drop,
+               .drafter = model.drafts.drafter.get()},
+              {.on_tokens = [this](const Sequence&, int count) { uncounted_ += count; },
+               .on_finished = [this](const Sequence& sequence) { finish(sequence); },
                .on_step = [this](const ServedStep& step) { see(step); }}) {}
 
   // Until all requests of all replicas are done.
@@ -59,6 +61,7 @@ class ReplicaLoop {
           throw InputError("request " + std::to_string(id + 1) + ": " + *reason);
       }
       loop_.step();
+      count_tokens();
     }
   }
 
@@ -71,6 +74,8 @@ class ReplicaLoop {
             .num_steps = report.num_steps,
             .num_preemptions = scheduler_.num_preemptions(),
             .busy = report.executor_time,
+            .drafts = report.drafts,
+            .drafting = report.drafting,
             .handed_over = counts.handed_over,
             .handed_over_bytes = Bytes(static_cast<double>(counts.handed_over_bytes)),
             .sending = sending_,
@@ -88,9 +93,7 @@ class ReplicaLoop {
       const std::lock_guard lock(shared_.on_step_lock);
       shared_.on_step(whole, number_);
     }
-    const auto sampled = step.scheduler.sampled();
-    shared_.desk.count_tokens(number_, std::ssize(sampled));
-    for (const Sequence* sequence : sampled)
+    for (const Sequence* sequence : step.scheduler.sampled())
       if (sequence->num_generated() == 0 && shared_.desk.is_handed_over(sequence->request.id)) copy_out(*sequence);
   }
 
@@ -104,7 +107,12 @@ class ReplicaLoop {
     sending_ += clock_.now() - begin;
   }
 
+  void count_tokens() {
+    if (uncounted_ > 0) shared_.desk.count_tokens(number_, std::exchange(uncounted_, 0));
+  }
+
   void finish(const Sequence& sequence) {
+    count_tokens();
     KvBytes kv;
     if (const auto found = copied_out_.find(sequence.request.id); found != copied_out_.end()) {
       kv = std::move(found->second);
@@ -122,14 +130,13 @@ class ReplicaLoop {
   ServingTimeline timeline_;
   std::optional<Seconds> previous_end_;
   Seconds woken_, sending_;
+  std::int64_t uncounted_ = 0;  // tokens that the desk has not been told of
   std::unordered_map<SequenceId, KvBytes> copied_out_;  // prompts that end with the step that has just run
   ServingLoop loop_;
 };
 
 // Gives requests to the desk as they arrive.
-void receive_requests(const NextRequest& next, const EngineOptions& options, const ModelExecutor& executor,
-                      WallClock clock, ReplicaDesk& desk) {
-  const Scheduler judge(options, limits_of(executor));
+void receive_requests(const NextRequest& next, const Scheduler& judge, WallClock clock, ReplicaDesk& desk) {
   while (std::optional<Request> request = next()) {
     if (const auto reason = judge.refusal(*request))
       throw InputError("request " + std::to_string(request->id + 1) + ": " + *reason);
@@ -147,6 +154,8 @@ void receive_requests(const NextRequest& next, const EngineOptions& options, con
     served.num_steps += replica.num_steps;
     served.num_preemptions += replica.num_preemptions;
     served.busy += replica.busy;
+    served.drafts += replica.drafts;
+    served.drafting += replica.drafting;
     timelines.push_back(loop->timeline());
   }
   served.timeline = ServingTimeline::together(timelines);
@@ -157,17 +166,31 @@ void receive_requests(const NextRequest& next, const EngineOptions& options, con
 
 std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const EngineOptions& options,
                                               const GeneratorOptions& asked, int replicas) {
-  if (replicas > 1 && asked.device.kind != DeviceKind::cpu)
+  if (asked.device.kind != DeviceKind::cpu)
     throw InputError("several replicas share the CPU's cores and memory; use --device cpu");
-  const OpenDevice device = open_device(asked.device);
-  const KvCacheOptions kv = kv_cache_options(device, weights.shape, options, asked, replicas);
-  return open_replicas(weights, options, kv, std::max(1, thread_count(asked.num_threads) / replicas), replicas);
+  if (asked.division.is_divided())
+    throw InputError("several replicas run the whole model each; leave --tensor-parallel-size out");
+  const OpenDevice device = open_device({});
+  const DraftWeights draft = load_draft(asked, options, weights);
+  const double share = 1.0 / replicas;
+  Bytes taken = memory_besides_kv(device, weights.shape, options);
+  if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
+  std::optional<Bytes> memory = asked.kv_cache_memory;
+  if (memory) *memory *= share;
+  const int num_blocks =
+      choose_num_blocks(weights.shape, options, memory, std::max(Bytes(), share * device.free_memory() - taken),
+                        draft_block_bytes(draft, options));
+  const int threads = std::max(1, thread_count(asked.num_threads) / replicas);
+  return open_replicas(weights, options, draft, num_blocks, threads, replicas);
 }
 
 std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const EngineOptions& options,
-                                              const KvCacheOptions& kv_cache, int num_threads, int replicas) {
-  return std::make_unique<ReplicaThreads>(replicas, [&](kernels::cpu::CpuShare share) {
-    return make_executor(open_device({}), weights, kv_cache, options, num_threads, share);
+                                              const DraftWeights& draft, int num_blocks, int num_threads,
+                                              int replicas) {
+  return std::make_unique<ReplicaThreads>(replicas, [&](kernels::cpu::CpuShare cpus) {
+    OpenDevice device = open_device({});
+    share_threads(device, num_threads, cpus);
+    return open_model(weights, options, draft, std::move(device), num_blocks, num_threads);
   });
 }
 
@@ -178,6 +201,7 @@ ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& 
                    [&](const Sequence& sequence) {
                      if (callbacks.on_finished) callbacks.on_finished(sequence);
                    });
+  const Scheduler judge(options, replicas.limits());  // of what can never be served
   std::mutex on_step_lock;
   const ReplicaLoop::Shared shared{options, desk, clock, on_step_lock, callbacks.on_step};
   std::vector<std::unique_ptr<ReplicaLoop>> loops(static_cast<std::size_t>(replicas.count()));
@@ -190,14 +214,14 @@ ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& 
     }
   };
   replicas.run(
-      [&](int number, ModelExecutor& executor) {
+      [&](int number, OpenModel& model) {
         or_abandon([&] {
           auto& loop = loops[static_cast<std::size_t>(number)];
-          loop = std::make_unique<ReplicaLoop>(number, executor, shared);
+          loop = std::make_unique<ReplicaLoop>(number, model, shared);
           loop->run();
         });
       },
-      [&] { or_abandon([&] { receive_requests(next, options, replicas.executor(0), clock, desk); }); });
+      [&] { or_abandon([&] { receive_requests(next, judge, clock, desk); }); });
   return gathered(loops);
 }
 

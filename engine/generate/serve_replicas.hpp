@@ -20,9 +20,9 @@ namespace dculab::engine {
 [[nodiscard]] std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const EngineOptions& options,
                                                             const GeneratorOptions& asked, int replicas);
 
-// The same with the KV cache and the threads of each replica, on the CPU.
+// The same with the KV blocks and the threads of each replica.
 [[nodiscard]] std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const EngineOptions& options,
-                                                            const KvCacheOptions& kv_cache, int num_threads,
+                                                            const DraftWeights& draft, int num_blocks, int num_threads,
                                                             int replicas);
 
 // The next request, with arrivals that do not descend; nothing when all have been given out.

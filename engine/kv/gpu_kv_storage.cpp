@@ -66,14 +66,14 @@ kernels::KvCacheView GpuKvStorage::layer(int index) const {
 }
 
 // A launch copies its pairs in any order, so a block that one pair writes must not be in another.
-void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) {
+void GpuKvStorage::copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes) {
   std::size_t first = 0;
   std::set<BlockId> read, written;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const BlockCopy& copy = copies[i];
     if (written.contains(copy.source) || written.contains(copy.destination) || read.contains(copy.destination) ||
         i - first == kMaxPairs) {
-      copy_independent_blocks(copies.subspan(first, i - first));
+      copy_independent(copies.subspan(first, i - first), bytes);
       first = i;
       read.clear();
       written.clear();
@@ -81,10 +81,26 @@ void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) {
     read.insert(copy.source);
     written.insert(copy.destination);
   }
-  copy_independent_blocks(copies.subspan(first));
+  copy_independent(copies.subspan(first), bytes);
 }
 
-void GpuKvStorage::copy_independent_blocks(std::span<const BlockCopy> copies) {
+void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) { copy_in_order(copies, block_bytes_); }
+
+// What a token has of a head is copied as if it were a block.
+void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
+  const auto row_of = [this](std::int64_t slot, int head) {
+    return static_cast<BlockId>((slot / options_.block_size * num_kv_heads_ + head) * options_.block_size +
+                                slot % options_.block_size);
+  };
+  std::vector<BlockCopy> copies;
+  for (const SlotMove& move : moves)
+    for (int head = 0; head < num_kv_heads_; ++head)
+      copies.push_back({row_of(move.source, head), row_of(move.destination, head)});
+  const auto rows = static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
+  copy_in_order(copies, block_bytes_ / rows);
+}
+
+void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, std::size_t bytes) {
   if (copies.empty()) return;
   host_pairs_.clear();
   for (const BlockCopy& copy : copies) host_pairs_.insert(host_pairs_.end(), {copy.source, copy.destination});
@@ -94,7 +110,7 @@ void GpuKvStorage::copy_independent_blocks(std::span<const BlockCopy> copies) {
                           .destination = pool.as(),
                           .pairs = pairs_.as<std::int32_t>(),
                           .num_pairs = static_cast<int>(copies.size()),
-                          .block_bytes = static_cast<std::int64_t>(block_bytes_)});
+                          .block_bytes = static_cast<std::int64_t>(bytes)});
   device_->synchronize();  // host_pairs_ is used again
 }
 

@@ -27,6 +27,8 @@ class GpuKvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // In order, in all layers: see Executor::move_slots.
+  void move_slots(std::span<const SlotMove> moves);
   // See Executor::read_blocks. In the order of KvStorage, so that one device can hand over to another.
   [[nodiscard]] std::size_t bytes_per_block() const { return block_bytes_ * pools_.size(); }
   void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
@@ -35,7 +37,9 @@ class GpuKvStorage {
   void fill_randomly(std::uint64_t seed);
 
  private:
-  void copy_independent_blocks(std::span<const BlockCopy> copies);
+  // Of parts of the pools of equally many bytes each, numbered by where they lie.
+  void copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes);
+  void copy_independent(std::span<const BlockCopy> copies, std::size_t bytes);
   [[nodiscard]] std::byte* at(const DeviceMemory& pool, BlockId block) const {
     return pool.as<std::byte>() + block_bytes_ * static_cast<std::size_t>(block);
   }

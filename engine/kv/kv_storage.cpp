@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -154,6 +155,28 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
           std::memcpy(at(owner, part) + static_cast<std::size_t>(copy.destination) * bytes,
                       at(owner, part) + static_cast<std::size_t>(copy.source) * bytes, bytes);
       }
+}
+
+void KvStorage::move_slots(std::span<const SlotMove> moves) {
+  if (kernels::is_kivi(options_.dtype)) throw std::invalid_argument("a KIVI cache has no slots of single tokens");
+  for (const SlotMove& move : moves)
+    for (int owner = 0; owner < num_owners_; ++owner)
+      for (std::size_t part = 0; part < parts_.size(); ++part) move_slot(owner, part, move);
+}
+
+// A block of a part is [num_kv_heads, block_size], of equally many bytes each.
+void KvStorage::move_slot(int owner, std::size_t part, const SlotMove& move) {
+  const auto block_size = static_cast<std::size_t>(options_.block_size);
+  const std::size_t block_bytes = parts_[part].block_bytes, row = block_bytes / static_cast<std::size_t>(num_kv_heads_);
+  const std::size_t bytes = row / block_size;
+  const auto place = [&](std::int64_t slot) {
+    const auto index = static_cast<std::size_t>(slot);
+    return at(owner, part) + index / block_size * block_bytes + index % block_size * bytes;
+  };
+  for (int head = 0; head < num_kv_heads_; ++head) {
+    const std::size_t offset = static_cast<std::size_t>(head) * row;
+    std::memmove(place(move.destination) + offset, place(move.source) + offset, bytes);
+  }
 }
 
 template <class Move>

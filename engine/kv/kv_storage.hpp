@@ -53,6 +53,10 @@ class KvStorage {
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
+  // In order, in all layers: see Executor::move_slots. Throws std::invalid_argument with kivi4 and kivi2, whose tokens
+  // are quantized together.
+  void move_slots(std::span<const SlotMove> moves);
+
   // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype is not kivi4,
   // kivi2.
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
@@ -81,6 +85,7 @@ class KvStorage {
   [[nodiscard]] std::size_t num_tensors() const { return is_latent_ ? 1 : 2; }  // K and V, or latents
   [[nodiscard]] std::byte* at(int owner, std::size_t part) const;
   [[nodiscard]] kernels::KvCacheView view_of(int owner) const;
+  void move_slot(int owner, std::size_t part, const SlotMove& move);
   // Calls move(here, bytes) for each part of a block, layer after layer.
   template <class Move>
   void for_each_piece(BlockId block, Move&& move) const;

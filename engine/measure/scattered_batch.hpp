@@ -12,7 +12,10 @@ namespace dculab::engine {
 [[nodiscard]] int tokens_of(const Batch& batch);
 [[nodiscard]] int blocks_of(const Batch& batch, int block_size);
 
-// Precondition: blocks_of(batch, block_size) <= num_blocks.
+// New tokens of a sequence that is decoded, at most: what GpuStepLimits::decode_tokens must have room for.
+[[nodiscard]] int decode_tokens_of(const Batch& batch);
+
+// Trees become chains: lengths do not say who follows whom. Precondition: blocks_of(batch, block_size) <= num_blocks.
 [[nodiscard]] Batch scattered_batch(Batch batch, const ModelShape& model, int block_size, int num_blocks,
                                     std::mt19937_64& random);
 

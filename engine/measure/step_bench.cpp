@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/measure/trace_header.hpp"
+#include "engine/parallel/ranked_executor.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "model/plan_step.hpp"
 
@@ -19,8 +20,8 @@ namespace {
 constexpr int kStepsPerRound = 3;
 constexpr Seconds kLongStep{0.02};
 
-// Points that one executor can run: the same KV heads, block size, KV dtype and tokens of a kivi residual.
-using VariantKey = std::tuple<int, int, Dtype, int>;
+// Points that one executor can run: the same KV heads, block size, KV dtype, tokens of a kivi residual, and division.
+using VariantKey = std::tuple<int, int, Dtype, int, Division>;
 
 struct Variant {
   std::vector<std::size_t> points;
@@ -37,7 +38,11 @@ struct Samples {
 
 [[nodiscard]] VariantKey variant_of(const BenchPoint& point) {
   return {point.model.heads().num_key_value_heads, point.options.block_size, point.options.kv_cache_dtype,
-          point.options.kv_residual_tokens};
+          point.options.kv_residual_tokens, point.division};
+}
+
+[[nodiscard]] ModelShape planned_model(const BenchPoint& point, const ExpertLoad& load) {
+  return part_of(point.model, point.options.weights, point.division, load);
 }
 
 [[nodiscard]] double quantile(std::vector<double> values, double q) {
@@ -71,7 +76,7 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
                    std::mt19937_64& random, Samples& samples) {
   const int block_size = point.options.block_size;
   const StepPlan plan =
-      plan_step(point.model, point.options,
+      plan_step(planned_model(point, point.options.expert_load), point.options,
                 scattered_batch(point.batch, point.model, block_size, executor.kv_cache().num_blocks, random));
   executor.set_op_timing(OpTiming::off);
   (void)executor.take_expert_histogram();  // that of another point
@@ -97,15 +102,15 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
 [[nodiscard]] TraceStep to_trace_step(const BenchPoint& point, const Samples& samples) {
   TraceStep step;
   step.id = point.id;
-  step.model = point.model;
   step.options = point.options;
   step.options.expert_load = load_of(point, samples.experts);
+  step.model = planned_model(point, step.options.expert_load);
   step.experts = samples.experts;
   step.batch = point.batch;
   step.repeats = static_cast<int>(samples.durations.size());
   step.duration = Seconds(quantile(samples.durations, 0.5));
   step.spread = Seconds((quantile(samples.durations, 0.75) - quantile(samples.durations, 0.25)) / 2);
-  const StepPlan plan = plan_step(point.model, point.options, point.batch);
+  const StepPlan plan = plan_step(step.model, point.options, point.batch);
   for (std::size_t op = 0; op < plan.ops.size(); ++op) {
     step.op_names.emplace_back(plan.ops[op].name);
     step.op_durations.emplace_back(quantile(samples.op_durations[op], 0.5));
@@ -125,6 +130,8 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
     const bool first = variant.points.size() == 1;
     variant.options.max_num_batched_tokens = std::max(first ? 1 : so_far.max_num_batched_tokens, tokens_of(batch));
     variant.options.max_num_seqs = std::max(first ? 1 : so_far.max_num_seqs, static_cast<int>(batch.sequences.size()));
+    const int so_many = first ? 0 : so_far.speculative_config.shape.num_tokens();  // the executor has room for them
+    variant.options.speculative_config.shape = chain_shape(std::max(so_many, decode_tokens_of(batch) - 1));
   }
   return variants;
 }
@@ -157,9 +164,10 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
   double done = 0;
   for (int round = 0; round < options.repeats; ++round)
     for (const auto& [key, variant] : variants) {
-      const auto& [kv_heads, block_size, kv_dtype, residual_tokens] = key;
+      const auto& [kv_heads, block_size, kv_dtype, residual_tokens, division] = key;
       const KvCacheOptions kv{variant.num_blocks, block_size, kv_dtype, variant.options.max_num_seqs, residual_tokens};
-      const auto executor = make_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads);
+      const auto executor =
+          make_divided_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads, division);
       executor->fill_kv_cache(random());
       trace.header = make_header(options, *executor);
       for (const std::size_t index : variant.points) {

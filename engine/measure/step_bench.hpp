@@ -9,16 +9,19 @@
 
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/parallel/division.hpp"
 #include "model/trace.hpp"
 
 namespace dculab::engine {
 
-// One step to measure. The model differs from the weights' own in the number of KV heads at most.
+// One step to measure. The model differs from the weights' own in the number of KV heads at most; where it is divided,
+// this is the whole, and the trace has the part of a rank.
 struct BenchPoint {
   std::string id;
   ModelShape model;
   EngineOptions options;
   Batch batch;  // lengths only
+  Division division{};  // CPU: processes that share it, and the threads
 };
 
 struct BenchOptions {

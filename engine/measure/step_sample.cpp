@@ -21,7 +21,9 @@ void StepSample::add(const ServedStep& step, double cold_share) {
   kept.options = options_;
   kept.batch.sequences = step.plan.batch.sequences;
   kept.batch.cold_share = cold_share;
-  kept.duration = step.end - step.begin;
+  kept.duration = step.end - step.begin - step.drafting;
+  kept.drafts = step.drafts;
+  kept.drafting = step.drafting;
   kept.repeats = 1;
   if (step.result.op_durations.empty()) return;
   for (const Op& op : step.plan.ops) kept.op_names.emplace_back(op.name);

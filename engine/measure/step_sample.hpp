@@ -20,7 +20,8 @@ class StepSample {
   // `cold_share`: of Batch, when the step began.
   void add(const ServedStep& step, double cold_share = 0);
 
-  // "step 17" and so on, counted from 1; a step lasts until its tokens are known, so scheduling and sampling are in it.
+  // "step 17" and so on, counted from 1; a step lasts until its tokens are known, so scheduling and sampling are in it;
+  // drafting is not.
   [[nodiscard]] const std::vector<TraceStep>& steps() const { return steps_; }
 
  private:

@@ -42,6 +42,9 @@ void explain_methods(HostMeasurements& host) {
       "the same with copy after copy of 8192 x 2048 weights (short ones: of 8192 x 512), shared out to the threads, "
       "from memory, four times what the caches hold; share of DRAM's bandwidth";
   host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, shortest of runs";
+  host.how["exchanges"] =
+      "processes of one thread each on CPUs of their own, through memory that they share: a meeting, and all-reduces of "
+      "1 KiB to 16 MiB; fastest of runs, peer_link that of the fastest size";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }
 

@@ -73,6 +73,16 @@ struct SweepPoint {
   Seconds latency;  // next load anywhere in the set; one thread only, else 0
 };
 
+// What processes do through memory that they share.
+enum class ExchangeKind : std::uint8_t { meeting, all_reduce, all_to_all };
+
+struct ExchangeMeasurement {
+  ExchangeKind kind = ExchangeKind::meeting;
+  int ranks = 2;  // processes of one thread each
+  Bytes bytes;    // of each; of an all-to-all what it hands out, as much to each, itself among them
+  Spread<Seconds> time;
+};
+
 struct HostMeasurements {
   std::string cpu;            // "AMD EPYC"
   std::string vector_target;  // "AVX3"
@@ -84,6 +94,7 @@ struct HostMeasurements {
   std::vector<PeakMeasurement> peaks;
   std::vector<MatmulMeasurement> matmuls;  // by in-features, kernel, ascending rows
   std::map<int, Seconds> fork_join;        // by threads: an empty parallel loop
+  std::vector<ExchangeMeasurement> exchanges;  // ascending ranks; a meeting first, then by kind and ascending bytes
   std::vector<SweepPoint> sweep;
   double foreign_load = 0;       // share of the CPUs that others used during the whole probe
   double foreign_load_dram = 0;  // the same while DRAM was read

@@ -7,6 +7,7 @@
 
 #include "engine/executors/thread_shortage.hpp"
 #include "engine/probe/core_probe.hpp"
+#include "engine/probe/exchange_probe.hpp"
 #include "engine/probe/explanation.hpp"
 #include "engine/probe/foreign_load.hpp"
 #include "engine/probe/matmul_probe.hpp"
@@ -40,7 +41,10 @@ class HostProbe {
   explicit HostProbe(const ProbeOptions& options)
       : options_(options), effort_(choose_effort(options.mode)), topology_(read_topology()) {
     const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    make_teams(options.threads > 0 ? options.threads : cpus);
+    const int threads = options.threads > 0 ? options.threads : cpus;
+    result_.exchanges = measure_exchanges(  // before there are threads
+        std::min(threads, cpus), effort_, [this](double share) { report("exchanges of processes", 0.02 * share); });
+    make_teams(threads);
   }
 
   HostMeasurements run() {
@@ -109,10 +113,10 @@ void HostProbe::describe_host() {
 }
 
 void HostProbe::measure_cores() {
-  report("clock", 0);
+  report("clock", 0.02);
   result_.clock = measure_clock(effort_);
   for (const Arithmetic arithmetic : kernels::cpu::kArithmetics) {
-    report("arithmetic peaks", 0.02);
+    report("arithmetic peaks", 0.03);
     const auto [name, stored, how] = kernels::cpu::describe(arithmetic);
     PeakMeasurement peak{std::string(name), stored, std::string(how), {}};
     for (const auto& team : teams_) peak.rate.push_back(measure_arithmetic(*team, arithmetic, effort_));

@@ -127,6 +127,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                         .partition_tokens = options.attention_split.partition_tokens,
                         .limits = {.max_num_batched_tokens = tokens_of(batch),
                                    .max_num_seqs = static_cast<int>(batch.sequences.size()),
+                                   .decode_tokens = decode_tokens_of(batch),
                                    .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);

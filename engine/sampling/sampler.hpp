@@ -8,11 +8,9 @@
 
 #include "core/batch.hpp"
 #include "core/request.hpp"
+#include "engine/sampling/token_distribution.hpp"
 
 namespace dculab::engine {
-
-inline constexpr const char* kPredictionsNotFinite =
-    "the model's predictions are NaN or infinite: its weights are damaged, or too large for its caches";
 
 // Everything that makes the parameters unusable, one sentence each; empty when they are sound.
 [[nodiscard]] std::vector<std::string> problems(const SamplingParams& params);
@@ -21,23 +19,25 @@ inline constexpr const char* kPredictionsNotFinite =
 // not depend on who else is in the batch. SplitMix64 (Steele, Lea, Flood 2014) of both.
 [[nodiscard]] double uniform(std::uint64_t seed, std::uint64_t counter);
 
+// What random numbers of a request are for. Those of one stream say nothing about those of another.
+enum class RandomStream : std::uint8_t {
+  token,       // the model's own choice at a position: uniform(seed, position)
+  draft,       // a guess for a position
+  acceptance,  // whether a guess is taken
+  residual,    // the model's choice where all guesses were rejected
+};
+
+// Of the guess of `rank` for a position; 0 where there is one number for a position.
+[[nodiscard]] double uniform(std::uint64_t seed, RandomStream stream, std::uint64_t position, int rank = 0);
+
 class Sampler {
  public:
-  // `position` is the new token's place in its sequence: the counter of its random number. Among equal logits the
-  // lower token id comes first. Temperature is applied first, then top_k, then top_p, as in Hugging Face transformers.
-  // Throws InputError for logits that are not finite.
+  // `position` is the new token's place in its sequence: the counter of its random number. Draws from
+  // TokenDistribution, or takes the likeliest token at temperature 0. Throws InputError for logits that are not finite.
   [[nodiscard]] TokenId sample(std::span<const float> logits, const SamplingParams& params, std::uint64_t position);
 
  private:
-  struct Candidate {
-    TokenId token = 0;
-    float logit = 0;
-    double weight = 0;  // exp((logit - largest) / temperature)
-  };
-  void rank_candidates(std::span<const float> logits, const SamplingParams& params);
-  void keep_nucleus(double top_p);
-
-  std::vector<Candidate> candidates_;
+  TokenDistribution distribution_;
 };
 
 }  // namespace dculab::engine

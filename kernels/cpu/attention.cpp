@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/cpu/attention_plan.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/preconditions.hpp"
-#include "lower/dculab_cpu/geometry.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention.cpp"
@@ -14,83 +14,14 @@
 // After foreach_target.h:
 #include "kernels/cpu/attention_state-inl.hpp"
 
-#ifndef DCULAB_KERNELS_CPU_ATTENTION_PLAN_
-#define DCULAB_KERNELS_CPU_ATTENTION_PLAN_
-namespace dculab::kernels::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-using lower::dculab_cpu::kPartitionTokens;
-using lower::dculab_cpu::kQueryRows;
-
-constexpr int kSplitTokens = 16;  // query tokens up to which partitions are separate tasks
-
-// A few consecutive new tokens of one sequence.
-struct QueryTile {
-  int seq = 0;
-  int first_token = 0;  // index into q and out
-  int tokens = 0;
-  int first_position = 0;    // in the sequence
-  int first_token_seen = 0;  // the first that any of its tokens sees, at the beginning of a KV tile
-  int first_partial = -1;    // of partials_per_head for each KV head; -1 when one task walks the whole context
-
-  [[nodiscard]] int context() const { return first_position + tokens; }
-  [[nodiscard]] int first_partition() const { return first_token_seen / kPartitionTokens; }
-  [[nodiscard]] int end_partition() const { return (context() + kPartitionTokens - 1) / kPartitionTokens; }
-  [[nodiscard]] int partitions() const { return end_partition() - first_partition(); }
-};
-
-// One task for each KV head: a query tile and the partitions it attends to.
-struct Walk {
-  int tile = 0;
-  int first_partition = 0, last_partition = 0;
-};
-
-struct AttentionPlan {
-  std::vector<QueryTile> tiles;
-  std::vector<Walk> walks;
-  int partials = 0;  // (row, partition) results in memory, all KV heads together
-};
 
 // The first token that a query at `position` sees.
 int first_seen(int position, int sliding_window) {
   return sliding_window == 0 ? 0 : std::max(0, position + 1 - sliding_window);
 }
-
-AttentionPlan plan_attention(const PagedAttentionArgs& args) {
-  const int group_size = args.num_heads / args.cache.num_kv_heads;
-  const int tile_tokens = std::max(1, kQueryRows / group_size);
-  AttentionPlan plan;
-  for (int seq = 0; seq < args.num_seqs; ++seq) {
-    const int begin = args.query_start_loc[seq], end = args.query_start_loc[seq + 1];
-    const int computed = args.context_lens[seq] - (end - begin);
-    for (int token = begin, tokens = 0; token < end; token += tokens) {
-      const int position = computed + token - begin;
-      tokens = std::min(end - token, tile_tokens);
-      // All queries of a tile see the same tokens quantized.
-      if (is_kivi(args.cache.dtype)) tokens = std::min(tokens, kKiviGroup - position % kKiviGroup);
-      const int seen = first_loaded_token(args.sliding_window, position);
-      QueryTile tile{seq, token, tokens, position, seen, -1};
-      const int index = static_cast<int>(plan.tiles.size());
-      if (end - begin <= kSplitTokens && tile.partitions() > 1) {
-        tile.first_partial = plan.partials;
-        plan.partials += tile.partitions() * tile.tokens * args.num_heads;
-        for (int p = tile.first_partition(); p < tile.end_partition(); ++p) plan.walks.push_back({index, p, p});
-      } else {
-        plan.walks.push_back({index, tile.first_partition(), tile.end_partition() - 1});
-      }
-      plan.tiles.push_back(tile);
-    }
-  }
-  return plan;
-}
-
-}  // namespace
-}  // namespace dculab::kernels::cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace dculab::kernels::cpu::HWY_NAMESPACE {
-namespace {
 
 class Attention {
  public:
@@ -134,22 +65,30 @@ class Attention {
     const float* slopes = args_.alibi_slopes;
     return {slopes == nullptr ? nullptr : slopes + kv_head * group_size_, args_.sliding_window, args_.logit_soft_cap};
   }
+  [[nodiscard]] int token_of(const QueryTile& tile, int index) const {
+    const TreePath* const paths = plan_.paths_of(tile);
+    return paths == nullptr ? tile.first_token + index : paths[index].token;
+  }
+  [[nodiscard]] int position_of(const QueryTile& tile, int index) const {
+    const TreePath* const paths = plan_.paths_of(tile);
+    return paths == nullptr ? tile.first_position + index : paths[index].position;
+  }
   [[nodiscard]] float* output(const QueryTile& tile, int kv_head, int row) const {
-    const std::ptrdiff_t token = tile.first_token + row / group_size_;
+    const std::ptrdiff_t token = token_of(tile, row / group_size_);
     return args_.out + token * args_.out_row() + (kv_head * group_size_ + row % group_size_) * value_dim_;
   }
 
   // One query tile and KV head over the partitions of a walk.
   void walk(int index, int kv_head, int worker) const {
-    const Walk& walk = plan_.walks[static_cast<std::size_t>(index)];
+    const AttentionWalk& walk = plan_.walks[static_cast<std::size_t>(index)];
     const QueryTile& tile = plan_.tiles[static_cast<std::size_t>(walk.tile)];
     float* memory = scratch_ + scratch_floats_ * static_cast<std::size_t>(worker);
     const KvTile kv(memory, head_dim_, value_dim_);
     memory += KvTile::floats(head_dim_, value_dim_);
     SoftmaxRows rows(memory, max_rows_, head_dim_, value_dim_);
     memory += SoftmaxRows::floats(max_rows_, head_dim_, value_dim_);
-    rows.take_queries(args_.q + tile.first_token * args_.q_stride + kv_head * group_size_ * head_dim_, args_.q_stride,
-                      tile.tokens, group_size_, args_.scale, tile.first_position, distance(kv_head));
+    rows.take_queries(args_.q + kv_head * group_size_ * head_dim_, args_.q_stride, group_size_, args_.scale, tile,
+                      plan_.paths_of(tile), distance(kv_head));
     const auto folded = [&](int row) { return Partial{memory + row * partial_floats()}; };
     const bool split = tile.first_partial >= 0;
     if (!split) {
@@ -168,35 +107,61 @@ class Attention {
     for (int row = 0; row < rows.rows(); ++row) folded(row).finish(output(tile, kv_head, row), value_dim_);
   }
 
+  // What the tile's tokens share, then, in a tree, what is left of each token's path.
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
     const KvSource source(args_, tile.seq, kv_head, tile.first_position + 1);
-    rows.start_partition();
-    if (rows.rows() <= kStoredTileRows && !is_kivi(args_.cache.dtype))
-      return walk_stored(tile, source, partition, rows);
-    walk_tiles(tile, source, partition, [&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
-      // Widening a tile takes about as long as the arithmetic of eight rows on it.
-      kv.fill(source, where, ahead, ahead.left() * 8 / (8 + rows.rows()));
-      rows.attend(WidenedTile{kv, head_dim_, count}, position, count, ahead);
-    });
-  }
-
-  void walk_stored(const QueryTile& tile, const KvSource& source, int partition, const SoftmaxRows& rows) const {
-    with_cached_type(args_.cache.dtype, [&]<typename T>(const T*) {
-      if constexpr (kStoredTileRows > 0 && !kIsKivi<T>)
-        walk_tiles(tile, source, partition, [&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
-          rows.attend(StoredTile<T>(args_.cache, where), position, count, ahead);
-        });
-    });
-  }
-
-  // Calls attend(where, position, count, lines of the next tile) with each tile of a partition.
-  template <typename Attend>
-  void walk_tiles(const QueryTile& tile, const KvSource& source, int partition, Attend&& attend) const {
-    const int end = std::min(tile.context(), (partition + 1) * kPartitionTokens);
     const int begin = std::max(tile.first_token_seen, partition * kPartitionTokens);
-    const auto find = [&](int position, KvRuns& runs) {
-      runs.find(source, position, std::min(position + kTileTokens, tile.context()));
-    };
+    const int end = std::min(tile.context, (partition + 1) * kPartitionTokens);
+    rows.start_partition();
+    with_attend(kv, source, rows, {0, rows.rows()}, [&](auto&& attend) {
+      const auto find = [&](int position, KvRuns& runs) {
+        runs.find(source, position, std::min(position + kTileTokens, tile.shared));
+      };
+      walk_tiles(begin, std::min(end, tile.shared), find, attend);
+    });
+    if (const TreePath* const paths = plan_.paths_of(tile); paths != nullptr && end > tile.shared)
+      for (int token = 0; token < tile.tokens; ++token) {
+        const SoftmaxRows::Range own{token * group_size_, (token + 1) * group_size_};
+        walk_path(paths[token], source, std::max(begin, tile.shared), end, kv, rows, own);
+      }
+  }
+
+  // Tokens [begin, end) of a path, of which the rows of its last token see those before it and itself.
+  void walk_path(const TreePath& path, const KvSource& source, int begin, int end, const KvTile& kv,
+                 const SoftmaxRows& rows, SoftmaxRows::Range own) const {
+    with_attend(kv, source, rows, own, [&](auto&& attend) {
+      const auto find = [&](int position, KvRuns& runs) {
+        runs.find_path(source, path, position, std::min(position + kTileTokens, path.position + 1));
+      };
+      walk_tiles(std::max(begin, first_loaded_token(args_.sliding_window, path.position)),
+                 std::min(end, path.position + 1), find, attend);
+    });
+  }
+
+  // Calls walk(attend), where attend(where, position, count, lines of the next tile) serves some rows.
+  template <typename Walk>
+  void with_attend(const KvTile& kv, const KvSource& source, const SoftmaxRows& rows, SoftmaxRows::Range served,
+                   Walk&& walk) const {
+    const int count_of_rows = served.end - served.begin;
+    if (count_of_rows <= kStoredTileRows && !is_kivi(args_.cache.dtype))
+      return with_cached_type(args_.cache.dtype, [&]<typename T>(const T*) {
+        if constexpr (kStoredTileRows > 0 && !kIsKivi<T>)
+          walk([&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
+            rows.attend(StoredTile<T>(args_.cache, where), served, position, count, ahead);
+          });
+      });
+    walk([&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
+      // Widening a tile takes about as long as the arithmetic of eight rows on it.
+      kv.fill(source, where, ahead, ahead.left() * 8 / (8 + count_of_rows));
+      rows.attend(WidenedTile{kv, head_dim_, count}, served, position, count, ahead);
+    });
+  }
+
+  // Calls attend(where, position, count, lines of the next tile) with each tile of tokens [begin, end). find(position,
+  // runs) says where the one at a position lies.
+  template <typename Find, typename Attend>
+  void walk_tiles(int begin, int end, const Find& find, Attend&& attend) const {
+    if (begin >= end) return;
     KvRuns in_turn[2];
     LinesAhead ahead;
     find(begin, in_turn[0]);
@@ -213,7 +178,7 @@ class Attention {
     if (tile.first_partial < 0) return;
     const Partial folded{scratch_ + scratch_floats_ * static_cast<std::size_t>(worker)};
     for (int row = 0; row < tile.tokens * group_size_; ++row) {
-      const int position = tile.first_position + row / group_size_;
+      const int position = position_of(tile, row / group_size_);
       folded.clear(width_);
       for (int p = first_seen(position, args_.sliding_window) / kPartitionTokens; p * kPartitionTokens <= position; ++p)
         folded.fold(partial(tile, kv_head, p, row), width_);
@@ -249,6 +214,8 @@ void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAtten
   require(args.sliding_window >= 0, "paged_attention", "a negative sliding window");
   require(args.cache.value_width() == args.cache.head_dim || !is_kivi(args.cache.dtype), "paged_attention",
           "kivi4 and kivi2 need keys and values of one size");
+  require(args.tree.sizes == nullptr || !is_kivi(args.cache.dtype), "paged_attention",
+          "kivi4 and kivi2 do not serve trees");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }
 

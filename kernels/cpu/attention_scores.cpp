@@ -142,6 +142,7 @@ void attention_scores(ThreadPool& threads, Workspace& workspace, const Attention
   require_kv_cache(args.attention.cache, "attention_scores");
   require(args.attention.alibi_slopes == nullptr, "attention_scores", "ALiBi is not supported");
   require(args.attention.sliding_window == 0, "attention_scores", "a sliding window is not supported");
+  require(args.attention.tree.sizes == nullptr, "attention_scores", "trees are not supported");
   if (args.attention.num_seqs == 0) return;
   HWY_DYNAMIC_DISPATCH(attention_scores_impl)(threads, workspace, args);
 }

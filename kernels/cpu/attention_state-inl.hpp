@@ -12,6 +12,7 @@
 
 #include <limits>
 
+#include "kernels/cpu/attention_plan.hpp"
 #include "kernels/cpu/exponential-inl.hpp"
 #include "kernels/cpu/stored_tile-inl.hpp"
 
@@ -83,12 +84,14 @@ class SoftmaxRows {
         sums_(scores_ + (max_rows + kRowsBehind) * kTileTokens),
         q_(sums_ + max_rows * width_) {}
 
-  // Takes the scaled queries of `group_size` heads of `tokens` tokens, the first at `first_position`.
-  void take_queries(const float* q, std::int64_t q_stride, int tokens, int group_size, float scale, int first_position,
-                    Distance distance) {
-    rows_ = tokens * group_size, group_size_ = group_size, first_position_ = first_position, distance_ = distance;
+  // Takes the scaled queries of `group_size` heads of a tile's tokens. `paths`: the tile's, where they are of a tree.
+  void take_queries(const float* q, std::int64_t q_stride, int group_size, float scale, const QueryTile& tile,
+                    const TreePath* paths, Distance distance) {
+    rows_ = tile.tokens * group_size, group_size_ = group_size, first_position_ = tile.first_position;
+    paths_ = paths, distance_ = distance;
     for (int row = 0; row < rows_; ++row) {
-      const float* from = q + row / group_size * q_stride + row % group_size * head_dim_;
+      const int index = row / group_size, token = paths == nullptr ? tile.first_token + index : paths[index].token;
+      const float* from = q + token * q_stride + row % group_size * head_dim_;
       float* const to = q_ + row * q_width_;
       for (int d = 0; d < head_dim_; ++d) to[d] = from[d] * scale;
       std::fill(to + head_dim_, to + q_width_, 0.0F);
@@ -97,6 +100,9 @@ class SoftmaxRows {
   }
 
   [[nodiscard]] int rows() const { return rows_; }
+  struct Range {
+    int begin = 0, end = 0;
+  };
 
   void start_partition() const {
     std::fill_n(largest_, round_up_to_lanes(rows_), kNoScore);
@@ -106,16 +112,17 @@ class SoftmaxRows {
 
   // The rows that see any of the tokens [begin, end): those whose token is not before `begin`, and whose window has not
   // left `end` behind. first may exceed last: none.
-  [[nodiscard]] int first_row_seeing(int begin) const { return std::max(0, begin - first_position_) * group_size_; }
+  [[nodiscard]] int first_row_seeing(int begin) const { return tokens_before(begin) * group_size_; }
   [[nodiscard]] int last_row_seeing(int end) const {
     if (distance_.window == 0) return rows_;
-    return std::clamp(end - 1 + distance_.window - first_position_, 0, rows_ / group_size_) * group_size_;
+    return std::min(tokens_before(end - 1 + distance_.window), rows_ / group_size_) * group_size_;
   }
 
-  // Attends to the `count` tokens of a tile that starts at `position`, each row to those that it sees.
+  // Rows of `served` attend to the `count` tokens of a tile that starts at `position`, each to those that it sees.
   template <typename Tile>
-  void attend(const Tile& tile, int position, int count, LinesAhead& ahead) const {
-    const int first = first_row_seeing(position), last = last_row_seeing(position + count), rows = last - first;
+  void attend(const Tile& tile, Range served, int position, int count, LinesAhead& ahead) const {
+    const int first = std::max(served.begin, first_row_seeing(position));
+    const int last = std::min(served.end, last_row_seeing(position + count)), rows = last - first;
     if (rows <= 0) return;
     const int steps = tile.steps(rows);
     const int lines_per_step = (ahead.left() + steps - 1) / steps;
@@ -134,12 +141,23 @@ class SoftmaxRows {
   }
 
  private:
+  // How many tokens would stand before `position`, were there enough of them.
+  [[nodiscard]] int tokens_before(int position) const {
+    if (paths_ == nullptr) return std::max(0, position - first_position_);
+    int tokens = 0;
+    while (tokens < rows_ / group_size_ && paths_[tokens].position < position) ++tokens;
+    return tokens;
+  }
+  [[nodiscard]] int position_of(int row) const {
+    return paths_ == nullptr ? first_position_ + row / group_size_ : paths_[row / group_size_].position;
+  }
+
   // Caps the scores of a tile, adds ALiBi's bias and hides what a row must not see.
   void hide_unseen(int first, int last, int position, int count) const {
     const int end = round_up_to_lanes(count);
     for (int row = first; row < last; ++row) {
       float* scores = scores_ + row * kTileTokens;
-      const int own = first_position_ + row / group_size_ - position;  // the row's own token, counted from the tile's
+      const int own = position_of(row) - position;  // the row's own token, counted from the tile's first
       if (distance_.soft_cap > 0) cap(scores, distance_.soft_cap, end);
       if (distance_.slopes != nullptr) add_bias(scores, distance_.slopes[row % group_size_], own, end);
       hide(scores, std::min(count, own + 1) / kLanes * kLanes, end, 0, std::min(count, own + 1));
@@ -208,6 +226,7 @@ class SoftmaxRows {
 
   int head_dim_, q_width_, width_;  // q_width_, width_: of queries and of values, whole vectors
   int rows_ = 0, group_size_ = 1, first_position_ = 0;
+  const TreePath* paths_ = nullptr;  // [tokens] in order of their positions, or null
   Distance distance_;
   float* largest_;  // [rows] m
   float* decay_;    // [rows]

@@ -12,6 +12,7 @@
 #include <bit>
 #include <limits>
 
+#include "kernels/cpu/attention_plan.hpp"
 #include "kernels/cpu/cached_values-inl.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
@@ -79,6 +80,18 @@ struct KvRuns {
       runs[num_runs++] = {std::ptrdiff_t{source.block_table[token >> shift]} * cache.num_kv_heads + source.kv_head,
                           offset, tokens};
       token += tokens;
+    }
+  }
+
+  // Tokens [begin, end) of a path, not of kivi.
+  void find_path(const KvSource& source, const TreePath& path, int begin, int end) {
+    find(source, begin, std::min(end, path.tree_begin));
+    std::uint64_t rest = path.mask;
+    for (int position = path.tree_begin; position < end; ++position, rest &= rest - 1) {
+      if (position < begin) continue;
+      const int place = path.tree_begin + std::countr_zero(rest), block_size = source.cache.block_size;
+      const std::ptrdiff_t block = source.block_table[place / block_size];
+      runs[num_runs++] = {block * source.cache.num_kv_heads + source.kv_head, place % block_size, 1};
     }
   }
 };

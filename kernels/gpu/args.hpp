@@ -226,27 +226,39 @@ struct ScoreCap {
   explicit ScoreCap(float cap) : size(cap), steepness(cap > 0 ? 2 / cap : 0) {}
 };
 
-// Decode: one query token per sequence. Unless the cache is bf16, queries in f32 are rounded to f16, in which they are
-// multiplied: |q| above 65504 overflows.
+// Several new tokens of sequences that are decoded: chains, causal, and trees as kernels::TreeMasks describes them.
+struct DecodeQueries {
+  const std::int32_t* start_loc = nullptr;     // [num_seqs + 1], cumulative new tokens; the first may be any number.
+                                               // Null: one a sequence, and what follows is not read
+  const std::uint64_t* tree_masks = nullptr;   // [num_tokens]
+  const std::int32_t* tree_sizes = nullptr;    // [num_seqs]; null: no sequence has a tree
+  int num_tokens = 0, max_tokens_per_seq = 1;  // of the launch and of a sequence, at most: known to the host
+};
+
+// Decode: one query token per sequence, or several (`queries`). Unless the cache is bf16, queries in f32 are rounded to
+// f16, in which they are multiplied: |q| above 65504 overflows.
 struct PagedAttention {
-  Input q;                    // [num_seqs, q_stride], first num_heads * head_dim used
+  Input q;                    // [num_tokens, q_stride], first num_heads * head_dim used
   std::int64_t q_stride = 0;  // values between tokens of q
   KvCacheView cache;
   const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
   int max_blocks_per_seq = 0;
   const std::int32_t* context_lens = nullptr;  // [num_seqs], tokens in the cache, the query's own included
   int max_context_len = 0;                     // largest of context_lens, known to the host
-  Output out;                                  // [num_seqs, num_heads * head_dim]
+  Output out;                                  // [num_tokens, num_heads * head_dim]
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;
   ScoreCap score_cap{};
   const float* alibi_slopes = nullptr;  // [num_heads], or null
   int sliding_window = 0;               // 0 = all
-  int heads_per_workgroup = 0;          // query heads that one workgroup serves: 0 = the whole group, 1 = one head
-  int partition_tokens = 0;             // context tokens per workgroup; 0 = single pass
-  // Two-pass only. [num_seqs, num_heads, partitions, head_dim], then [num_seqs, num_heads, partitions] twice:
+  // Query heads that one workgroup serves: 0 = the whole group, 1 = one head. Of several tokens, as many rows (token and
+  // head of the group) as fit.
+  int heads_per_workgroup = 0;
+  int partition_tokens = 0;  // context tokens per workgroup; 0 = single pass
+  // Two-pass only. [num_tokens, num_heads, partitions, head_dim], then [num_tokens, num_heads, partitions] twice:
   // numerators, maxima and sums of each partition. See paged_attention_workspace().
   float* workspace = nullptr;
+  DecodeQueries queries{};
 };
 
 // Prefill, chunks included: the new tokens of each sequence are already in the cache. Where K and V have heads of other

@@ -10,21 +10,22 @@
 
 namespace dculab::kernels::gpu {
 
-// Attention of new tokens over latents that the cache already holds, causal: one KV head of all query heads, whose
-// values are the first kv_lora_rank of its keys. Unless the cache is bf16, queries in f32 are rounded to f16.
+// Attention of new tokens over latents that the cache already holds, causal but for trees: one KV head of all query
+// heads, whose values are the first kv_lora_rank of its keys. Unless the cache is bf16, queries in f32 are rounded to
+// f16.
 struct LatentAttention {
   LatentSizes sizes{};
   Input q{};                                   // [num_tokens, num_heads * latent_width]
   KvCacheView cache{};                         // of latents
   const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
   int max_blocks_per_seq = 0;
-  const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
-  const std::int32_t* context_lens = nullptr;     // [num_seqs], tokens in the cache, new ones included
-  int max_query_len = 0, max_context_len = 0;     // largest number of new tokens and of tokens, known to the host
+  DecodeQueries queries{};                     // with start_loc; of prefills too
+  const std::int32_t* context_lens = nullptr;  // [num_seqs], tokens in the cache, new ones included
+  int max_context_len = 0;                     // largest of context_lens, known to the host
   Output out{};                                   // [num_tokens, num_heads * kv_lora_rank]
   int num_seqs = 0;
   float scale = 1.0F;
-  int partition_tokens = 0;    // of one new token a sequence: context tokens of a workgroup; 0 = single pass
+  int partition_tokens = 0;    // context tokens of a workgroup; 0 = single pass
   float* workspace = nullptr;  // two-pass only: paged_attention_workspace() for heads of kv_lora_rank
 };
 

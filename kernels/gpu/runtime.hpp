@@ -232,6 +232,14 @@ __device__ __forceinline__ float fast_exp(float x) {
 #endif
 }
 
+__device__ __forceinline__ int count_bits(std::uint64_t bits) {
+#if DCULAB_GPU_HOST
+  return std::popcount(bits);
+#else
+  return __popcll(bits);
+#endif
+}
+
 // 1 / x, of the hardware's own accuracy (about 1 ulp).
 __device__ __forceinline__ float fast_reciprocal(float x) {
 #if DCULAB_GPU_HOST

@@ -11,10 +11,12 @@ namespace dculab::kernels::reference {
 namespace {
 
 struct Query {
-  const float* q;  // [head_dim]
-  int head, kv_head;
-  int position;  // in its sequence
+  const float* q = nullptr;  // [head_dim]
+  int head = 0, kv_head = 0;
+  int position = 0;  // in its sequence
   KiviSequence sequence;
+  std::vector<int> seen{};  // places in the sequence's blocks, the last its own
+  int first_position = 0;   // of the first place in `seen`; the others follow it
 };
 
 // Element `d` of the K or V that the query sees of a token.
@@ -28,25 +30,35 @@ double load_seen(const PagedAttentionArgs& args, const Query& query, KvTensor te
   return load_full(cache, args.new_kv, query.sequence, tensor, query.kv_head, token, d);
 }
 
-double score(const PagedAttentionArgs& args, const Query& query, int token) {
+// Of the key at a place, which has that position.
+double score(const PagedAttentionArgs& args, const Query& query, int token, int position) {
   double product = 0;
   for (int d = 0; d < args.cache.head_dim; ++d) product += query.q[d] * load_seen(args, query, KvTensor::k, token, d);
   const double slope = args.alibi_slopes == nullptr ? 0.0 : args.alibi_slopes[query.head];
   const double cap = args.logit_soft_cap;
   const double scaled = product * args.scale;
-  return (cap > 0 ? cap * std::tanh(scaled / cap) : scaled) + slope * (token - query.position);
+  return (cap > 0 ? cap * std::tanh(scaled / cap) : scaled) + slope * (position - query.position);
 }
 
-// The first token that the query sees.
-int first_visible(const PagedAttentionArgs& args, const Query& query) {
-  return args.sliding_window == 0 ? 0 : std::max(0, query.position + 1 - args.sliding_window);
+// Finds the places that a query sees, and its position: those before the tree, which may be empty, and its path.
+void look_back(const PagedAttentionArgs& args, int token, Query& query) {
+  const int seq = query.sequence.index, end = args.query_start_loc[seq + 1];
+  const int tree_size = args.tree.size_of(seq), place = args.context_lens[seq] - (end - token);
+  const int tree_begin = tree_size == 0 ? place + 1 : args.context_lens[seq] - tree_size;
+  for (int seen = 0; seen < tree_begin; ++seen) query.seen.push_back(seen);
+  for (int bit = 0; bit < tree_size; ++bit)
+    if (args.tree.masks[token] >> bit & 1U) query.seen.push_back(tree_begin + bit);
+  query.position = static_cast<int>(query.seen.size()) - 1;
+  if (args.sliding_window == 0) return;
+  query.first_position = std::max(0, query.position + 1 - args.sliding_window);
+  query.seen.erase(query.seen.begin(), query.seen.begin() + query.first_position);
 }
 
-// Softmax weights of the tokens from first_visible to the query's own.
+// Softmax weights of the places that the query sees.
 std::vector<double> softmax_weights(const PagedAttentionArgs& args, const Query& query) {
   std::vector<double> weights;
-  for (int token = first_visible(args, query); token <= query.position; ++token)
-    weights.push_back(score(args, query, token));
+  int position = query.first_position;
+  for (const int token : query.seen) weights.push_back(score(args, query, token, position++));
   const double largest = *std::max_element(weights.begin(), weights.end());
   double total = 0;
   for (double& weight : weights) total += weight = std::exp(weight - largest);
@@ -56,12 +68,11 @@ std::vector<double> softmax_weights(const PagedAttentionArgs& args, const Query&
 
 // out: [value_width]
 void attend(const PagedAttentionArgs& args, const Query& query, float* out) {
-  const int first = first_visible(args, query);
   const std::vector<double> weights = softmax_weights(args, query);
   for (int d = 0; d < args.cache.value_width(); ++d) {
     double sum = 0;
-    for (int token = first; token <= query.position; ++token)
-      sum += weights[static_cast<std::size_t>(token - first)] * load_seen(args, query, KvTensor::v, token, d);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      sum += weights[i] * load_seen(args, query, KvTensor::v, query.seen[i], d);
     out[d] = static_cast<float>(sum);
   }
 }
@@ -74,10 +85,12 @@ void for_each_query(const PagedAttentionArgs& args, Body&& body) {
     const int first = args.query_start_loc[seq], end = args.query_start_loc[seq + 1];
     const KiviSequence sequence{seq, args.context_lens[seq] - (end - first), first};
     for (int token = first; token < end; ++token) {
-      const int position = sequence.computed + token - first;
-      for (int head = 0; head < args.num_heads; ++head) {
-        const float* q = args.q + token * args.q_stride + head * args.cache.head_dim;
-        body(Query{q, head, head / group_size, position, sequence}, seq, token);
+      Query query{.sequence = sequence};
+      look_back(args, token, query);
+      for (query.head = 0; query.head < args.num_heads; ++query.head) {
+        query.q = args.q + token * args.q_stride + query.head * args.cache.head_dim;
+        query.kv_head = query.head / group_size;
+        body(query, seq, token);
       }
     }
   }
@@ -95,7 +108,7 @@ void attention_scores(const AttentionScoresArgs& args) {
   for_each_query(args.attention, [&](const Query& query, int seq, int) {
     const std::vector<double> weights = softmax_weights(args.attention, query);
     float* sums = args.sums[seq] + std::ptrdiff_t{query.kv_head} * args.sums_stride;
-    sums += first_visible(args.attention, query);
+    sums += query.first_position;
     for (const double weight : weights) {
       *sums = static_cast<float>(*sums + weight);
       ++sums;

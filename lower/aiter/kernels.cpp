@@ -66,7 +66,8 @@ constexpr AttentionKernel kPagedAttention{.name = "aiter_paged_attention",
                                                      .head_dims = kHeads,
                                                      .most_group = 16,
                                                      .kv_dtypes = kKvDtypes,
-                                                     .only = Phase::decode},
+                                                     .only = Phase::decode,
+                                                     .most_new_tokens = 1},
                                           .runs_on = runs_on_mi300,
                                           .tile = paged_tile};
 

@@ -24,7 +24,8 @@ namespace {
   if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(work)};
   return {.query_tokens = std::max(1, kQueryRows / group_size(work)),
           .query_heads = group_size(work),
-          .partition_tokens = kPartitionTokens};
+          .partition_tokens = kPartitionTokens,
+          .gathers_paths = true};
 }
 
 // kernels/cpu: matmul.cpp, quantized_matmul.cpp; int2 and int3 are packed as int4.

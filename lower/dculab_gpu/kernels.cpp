@@ -1,6 +1,7 @@
 #include "lower/dculab_gpu/kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
@@ -40,11 +41,24 @@ namespace {
   return {.tokens = kPagedAttentionThreads / tiling.token_lanes * std::min(rows, tiling.token_lanes), .waits = 0};
 }
 
+// Pairs of a new token and a head of the group are rows, as many as the lanes of a workgroup serve, or equal tiles of
+// them: start_several_tokens of kernels/gpu/launch/paged_attention.cpp.
+void share_rows(const AttentionWork& work, AttentionTile& tile) {
+  const int group = group_size(work), values = 128 / bits(work.kv_dtype);
+  const int lanes = tile_paged_attention(work.kv_dtype, work.head_dim, group).token_lanes;
+  const int most = kPagedAttentionThreads / lanes * std::max(1, kPagedAttentionLaneSums / values);
+  const int tokens = static_cast<int>(std::ceil(work.query_tokens / work.num_sequences));
+  const int tiles = ceil_divide(tokens * group, most);
+  tile.query_heads = group;
+  tile.query_tokens = ceil_divide(tokens, tiles);
+}
+
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/,
                                  const ParameterChoices& /*chosen*/) {
   // H2O's pass: each new token walks what it sees, and the group walks it together.
   if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(op.attention)};
   AttentionTile tile = attention_tile(op, step.attention_split);
+  if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
   tile.look_up = look_up(op, tile.query_heads);
   return tile;
 }

@@ -13,6 +13,7 @@ constexpr int kPiecesNeverSplit = 4;
 constexpr double kNearlyFull = 0.8;
 constexpr double kGoodEnough = 0.85;
 constexpr int kHopperStages = 4;
+constexpr int kPackedRows = 128;  // of (token, head of the group): PackGQA, hopper/heuristics.h
 
 constexpr Dtype kSixteenBits[] = {Dtype::f16, Dtype::bf16};
 constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
@@ -25,9 +26,12 @@ constexpr AttentionLimits kHopperLimits{
                                  const ParameterChoices& /*chosen*/) {
   const bool hopper = is_hopper(device);
   const TableLookUp look_up{.tokens = kPieceTokens, .waits = hopper ? 0.0 : 2.0};
-  if (op.kind == OpKind::attention_prefill) return {.query_tokens = kPrefillTokens, .look_up = look_up};
+  const bool runs_as_prefill = !hopper && has_several_new_tokens(op);
+  if (op.kind == OpKind::attention_prefill || runs_as_prefill)
+    return {.query_tokens = kPrefillTokens, .look_up = look_up};
   const Decodes decodes = decodes_of(step.batch);
-  return {.query_heads = group_size(op.attention),
+  return {.query_tokens = std::max(1, kPackedRows / group_size(op.attention)),
+          .query_heads = group_size(op.attention),
           .partition_tokens =
               split_tokens(decodes.sequences * op.attention.num_kv_heads, (hopper ? 1 : 2) * device.compute_units,
                            decodes.longest, kPieceTokens, hopper ? EmptySplits::allowed : EmptySplits::avoided),

@@ -3,6 +3,10 @@
 //   prefill  128 query tokens of one head a workgroup
 //   decode   the whole group in one workgroup, contexts split so that the device is full: num_splits_heuristic of
 //            csrc/flash_attn/flash_api.cpp, on Hopper of hopper/heuristics.h
+//   decode of several new tokens
+//            as prefill, without splits: heads become rows where a sequence has one query alone (flash_api.cpp,
+//            seqlenq_ngroups_swapped), and only then mha_varlen_fwd splits. On Hopper as decode: rows of a tile are
+//            (token, head of the group) pairs (hopper/pack_gqa.h)
 //
 // The pass that combines split contexts reads one partial result after the other (csrc/flash_attn/src/
 // flash_fwd_kernel.h, combine_attn_seqk_parallel), on Hopper four at a time (hopper/flash_fwd_combine_kernel.h,

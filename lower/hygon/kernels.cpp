@@ -42,7 +42,7 @@ constexpr Dtype kAlsoFp8[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::f
 [[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& step, const Device& device,
                                        const ParameterChoices& /*chosen*/) {
   const AttentionWork& work = op.attention;
-  if (op.kind == OpKind::attention_prefill) {
+  if (op.kind == OpKind::attention_prefill || has_several_new_tokens(op)) {
     const double tiles = work.query_tokens / 64 * work.num_query_heads;
     return {.query_tokens = tiles < 4.0 * device.compute_units ? 64 : 128,
             .padded_rows = kPadded,
@@ -84,7 +84,8 @@ constexpr AttentionKernel kPagedAttention{.name = "dtk_paged_attention",
                                                      .most_group = 64,
                                                      .kv_dtypes = kAlsoFp8,
                                                      .alibi = Alibi::unknown,
-                                                     .only = Phase::decode},
+                                                     .only = Phase::decode,
+                                                     .most_new_tokens = 1},
                                           .runs_on = runs_on_gfx928_and_newer,
                                           .tile = paged_tile,
                                           .combines_at_a_time = 1};
@@ -103,7 +104,11 @@ constexpr AttentionKernel kFlashAttention{.name = "dtk_flash_attention",
 constexpr AttentionKernel kReusingPagedAttention{
     .name = "dtk_reusing_paged_attention",
     .source = "vLLM 0.5.0 for DTK 24.04.1, csrc/attention/static_switch.h (smile2game/vllm-dcu@ef41f80)",
-    .limits = {.block_sizes = kOldBlocks, .head_dims = kOldHeads, .kv_dtypes = kSixteenBits, .only = Phase::decode},
+    .limits = {.block_sizes = kOldBlocks,
+               .head_dims = kOldHeads,
+               .kv_dtypes = kSixteenBits,
+               .only = Phase::decode,
+               .most_new_tokens = 1},
     .runs_on = runs_on_dcus,
     .tile = reusing_tile,
     .combines_at_a_time = 1};

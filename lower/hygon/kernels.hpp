@@ -8,7 +8,7 @@
 //   of
 //                                one head, 64 where that fills the device better; decode with the group folded into
 //                                rows, split as FlashAttention 2 with pieces of 64 tokens: flash_api.cpp,
-//                                mha_varlen_fwd. Blocks of 64 tokens on gfx936 and gfx938, of 16 on gfx928
+//                                mha_varlen_fwd; of several new tokens as prefill. Blocks of 64 tokens on gfx936 and gfx938, of 16 on gfx928
 //   dtk_reusing_paged_attention  decode of vLLM 0.5.0 for DTK 24.04, on every DCU: 1, 2 or 4 query heads of a group in
 //   one
 //                                workgroup, by how many workgroups there would be; blocks of 16, heads of 128:

@@ -31,7 +31,8 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 [[nodiscard]] AttentionTile flash_tile(const Op& op, const StepPlan& /*step*/, const Device& device,
                                        const ParameterChoices& /*chosen*/) {
   const int groups = ceil_divide(group_size(op.attention), kFlashRows);
-  return {.query_heads = std::min(kFlashRows, group_size(op.attention)),
+  return {.query_tokens = std::max(1, kFlashRows / group_size(op.attention)),
+          .query_heads = std::min(kFlashRows, group_size(op.attention)),
           .persistent = std::max(1.0, std::floor(static_cast<double>(device.compute_units) / groups)),
           .padded_rows = kFlashRows,
           .look_up = {.tokens = kFlashPage, .waits = 0}};
@@ -41,6 +42,7 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 [[nodiscard]] AttentionTile sparse_tile(const Op& op, const StepPlan& step, const Device& device,
                                         const ParameterChoices& chosen) {
   AttentionTile tile = flash_tile(op, step, device, chosen);
+  tile.query_tokens = 1;
   if (op.kind == OpKind::attention_prefill) tile.persistent = 0;
   return tile;
 }
@@ -56,7 +58,11 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 constexpr AttentionKernel kTritonMla{
     .name = "triton_mla",
     .source = "vLLM 0.23, v1/attention/ops/triton_decode_attention.py",
-    .limits = {.kv_dtypes = kTritonKvDtypes, .alibi = Alibi::no, .latents = Latents::only, .only = Phase::decode},
+    .limits = {.kv_dtypes = kTritonKvDtypes,
+               .alibi = Alibi::no,
+               .latents = Latents::only,
+               .only = Phase::decode,
+               .most_new_tokens = 1},
     .runs_on = runs_on_gpus,
     .tile = triton_tile,
     .parameters = kTritonMlaParameters};

@@ -60,7 +60,8 @@ constexpr ProductFormat kQuantized[] = {{.weights = Dtype::int8},
     return {.query_tokens = std::max(1, 64 / heads), .query_heads = heads, .look_up = kNoTable};
   const Decodes decodes = decodes_of(step.batch);
   const std::int64_t workgroups = decodes.sequences * op.attention.num_query_heads / heads;
-  return {.query_heads = heads,
+  return {.query_tokens = std::max(1, 64 / heads),
+          .query_heads = heads,
           .partition_tokens = flash_attention::split_tokens(workgroups, 2 * device.compute_units, decodes.longest,
                                                             kPieceTokens, flash_attention::EmptySplits::avoided),
           .look_up = kNoTable};

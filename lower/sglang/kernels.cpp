@@ -74,7 +74,11 @@ constexpr int kStages = 3;
 constexpr AttentionKernel kTritonDecode{
     .name = "sglang_triton_decode",
     .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
-    .limits = {.kv_dtypes = kKvDtypes, .alibi = Alibi::no, .latents = Latents::takes, .only = Phase::decode},
+    .limits = {.kv_dtypes = kKvDtypes,
+               .alibi = Alibi::no,
+               .latents = Latents::takes,
+               .only = Phase::decode,
+               .most_new_tokens = 1},
     .runs_on = runs_on_gpus,
     .tile = decode_tile,
     .parameters = kDecodeParameters};

@@ -127,7 +127,11 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
 constexpr AttentionKernel kPagedAttention{
     .name = "vllm_paged_attention",
     .source = "vLLM, csrc/attention/paged_attention_v2.cu",
-    .limits = {.block_sizes = kPagedBlocks, .head_dims = kPagedHeads, .kv_dtypes = kKvDtypes, .only = Phase::decode},
+    .limits = {.block_sizes = kPagedBlocks,
+               .head_dims = kPagedHeads,
+               .kv_dtypes = kKvDtypes,
+               .only = Phase::decode,
+               .most_new_tokens = 1},
     .runs_on = runs_on_gpus,
     .tile = paged_tile,
     .combines_at_a_time = 1,
@@ -140,7 +144,8 @@ constexpr AttentionKernel kRocmPagedAttention{
                .head_dims = kRocmHeads,
                .most_group = 16,
                .kv_dtypes = kRocmKvDtypes,
-               .only = Phase::decode},
+               .only = Phase::decode,
+               .most_new_tokens = 1},
     .runs_on = runs_on_mi200_and_newer,
     .tile = rocm_tile,
     .parameters = kRocmParameters};
@@ -148,7 +153,7 @@ constexpr AttentionKernel kRocmPagedAttention{
 constexpr AttentionKernel kTritonUnified3d{
     .name = "triton_unified_attention_3d",
     .source = "vLLM 0.23, v1/attention/ops/triton_unified_attention.py",
-    .limits = {.block_multiple = 16, .kv_dtypes = kKvDtypes, .only = Phase::decode},
+    .limits = {.block_multiple = 16, .kv_dtypes = kKvDtypes, .only = Phase::decode, .most_new_tokens = 1},
     .runs_on = runs_on_gpus,
     .tile = unified_3d_tile,
     .parameters = k3dParameters};

@@ -38,8 +38,10 @@ def waves_per_simd(row):
 
 
 def kernel(name):
-    """Instances under one name; those of decode attention whose lanes work in teams under one of their own."""
-    return name.split("<")[0] + (", teams" if "LaneTeam)1" in name else "")
+    """Instances under one name; those of decode attention whose lanes work in teams, and those for several tokens, under
+    names of their own."""
+    kind = ", teams" if "LaneTeam)1" in name else ", several tokens" if "SeveralTokensTile" in name else ""
+    return name.split("<")[0] + kind
 
 
 def span(values, form="{:g}"):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes both models from nothing: corpus, tokenizer, training, evaluation, plot.
+# Makes both models and Medusa heads from nothing: corpus, tokenizer, training, evaluation, plot.
 #
 #   scripts/model/build.sh [WORK]      WORK: folder for large temporary files
 #
@@ -52,6 +52,10 @@ train draft "$draft" --answer-weight 6 --resume --rate 1.5e-3 --decay 1 --phases
 write held-out "$tiny/eval/held-out.txt" --documents 85 --words 600 --seed 9001
 write choice "$tiny/eval/choice.jsonl" --documents 200 --seed 9002
 write recall "$tiny/eval/recall.jsonl" --documents 240 --words 640 --seed 9003
+# Heads that guess the next tokens but one to four.
+write mixed "$work/medusa.txt" --documents 5000 --words 380 --seed 12
+"$python" "$here/medusa.py" "$tiny" "$tiny/medusa" --text "$work/medusa.txt" --held-out "$tiny/eval/held-out.txt" \
+  --steps 700 --rate 3e-3
 for folder in "$tiny" "$draft"; do
   "$python" "$here/plot.py" "$folder/loss.csv" "$folder/loss.svg"
   "$python" "$here/evaluate.py" "$folder" "$tiny/eval" --out "$folder/eval-results.json"

@@ -11,6 +11,7 @@
 #include "sim/cost/smooth_max.hpp"
 #include "sim/cost/split_price.hpp"
 #include "sim/cost/way_price.hpp"
+#include "sim/hardware/process_share.hpp"
 #include "sim/memory/driven_out.hpp"
 
 namespace dculab::sim {
@@ -83,7 +84,7 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
 [[nodiscard]] bool is_replayed(const Graphs& graphs, const Batch& batch) {
   const auto prefills = [](const SequenceSlice& slice) { return slice.phase == Phase::prefill; };
   if (std::ranges::any_of(batch.sequences, prefills)) return batch.num_tokens() <= graphs.prefill_tokens;
-  return std::ssize(batch.sequences) <= graphs.decode_sequences;
+  return batch.num_tokens() <= graphs.decode_sequences;  // a token each, or drafts with it
 }
 
 // Of a host that copies the block tables of the step's sequences, entry by entry. Kinds of layers share the tables: of
@@ -109,6 +110,32 @@ void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes f
   double kernels = 0;
   for (const OpPrice& op : price.ops) kernels += op.count * op.kernels;
   return std::max(Seconds{}, kernels * stack.host_per_kernel - device);
+}
+
+void price_on_device(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside) {
+  const Bytes footprint = step_footprint(plan) + beside;
+  const InStep step(machine.stack.reached, machine.stack.launches_per_kernel(), plan.ops);
+  const auto sequences = static_cast<double>(plan.batch.sequences.size());
+  price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
+               sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
+  if (machine.stack.host_per_block > Seconds{}) price.host += copying_tables(machine.stack, plan);
+  price.seconds = price.host;
+  price.ops.clear();
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    if (const auto first = step.alike.first(index))
+      price.ops.push_back(price.ops[*first]);
+    else
+      price.ops.push_back(price_next(machine, plan, footprint, step, index));
+    price.ops.back().count = plan.ops[index].count;
+  }
+  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
+    if (cold_share > 0) add_refill(machine, plan.ops[index], cold_share, footprint, price.ops[index]);
+    price.seconds += price.ops[index].all_executions();
+  }
+  const Seconds waiting = waiting_for_launches(machine.stack, plan.batch, price, price.seconds - price.host);
+  price.host += waiting;
+  price.sampling = filtering(machine.stack, plan);
+  price.seconds += waiting + price.sampling;
 }
 
 }  // namespace
@@ -157,30 +184,10 @@ OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Byt
   return price_op(machine, plan, op, footprint, InStep(machine.stack.reached, 1, {}));
 }
 
-void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price) {
-  const Bytes footprint = step_footprint(plan);
-  const InStep step(machine.stack.reached, machine.stack.launches_per_kernel(), plan.ops);
-  const auto sequences = static_cast<double>(plan.batch.sequences.size());
-  price.host = machine.stack.host_per_step.value_or(machine.overheads.host_per_step) +
-               sequences * machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
-  if (machine.stack.host_per_block > Seconds{}) price.host += copying_tables(machine.stack, plan);
-  price.seconds = price.host;
-  price.ops.clear();
-  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
-    if (const auto first = step.alike.first(index))
-      price.ops.push_back(price.ops[*first]);
-    else
-      price.ops.push_back(price_next(machine, plan, footprint, step, index));
-    price.ops.back().count = plan.ops[index].count;
-  }
-  for (std::size_t index = 0; index < plan.ops.size(); ++index) {
-    if (cold_share > 0) add_refill(machine, plan.ops[index], cold_share, footprint, price.ops[index]);
-    price.seconds += price.ops[index].all_executions();
-  }
-  const Seconds waiting = waiting_for_launches(machine.stack, plan.batch, price, price.seconds - price.host);
-  price.host += waiting;
-  price.sampling = filtering(machine.stack, plan);
-  price.seconds += waiting + price.sampling;
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside) {
+  const int processes = processes_of(machine, plan);
+  if (processes == 1) return price_on_device(machine, plan, cold_share, price, beside);
+  price_on_device(process_share(machine, processes), plan, cold_share, price, beside);
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price) {

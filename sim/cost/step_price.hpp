@@ -16,7 +16,8 @@
 //   launching = kernels * host per kernel, of a step that is not replayed as a graph (Stack::graphs)
 //   sampling = per step + logits * per logit, where only the likeliest tokens can be drawn (StepPlan::filtered_logits)
 //
-// A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else.
+// A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else. On a CPU
+// machine the devices are processes, each with its share of it (sim/hardware/process_share.hpp).
 // How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
 // The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
 // bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,
@@ -95,9 +96,10 @@ struct StepPrice {
 // program does in its steps (stack.kernels_per_op, .reached.counted_kernels). Precondition: problems(machine) is empty.
 [[nodiscard]] OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Bytes footprint);
 
-// A step that finds `cold_share` (Batch) of what the caches keep between steps gone. Re-uses `price`'s storage.
+// A step that finds `cold_share` (Batch) of what the caches keep between steps gone, where others, of a draft model or
+// of the model it drafts for, touch `beside` bytes of weights and KV between two such steps. Re-uses `price`'s storage.
 // For sweeps and serving loops.
-void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price);
+void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside = {});
 
 // As cold as plan.batch says.
 void price_step(const Machine& machine, const StepPlan& plan, StepPrice& price);

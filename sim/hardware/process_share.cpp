@@ -37,4 +37,19 @@ Machine process_share(const Machine& machine, int processes) {
   return part;
 }
 
+int processes_of(const Machine& machine, const StepPlan& plan) {
+  if (machine.kind != lower::DeviceKind::cpu) return 1;
+  int processes = 1;
+  for (const Op& op : plan.ops) processes = std::max(processes, op.devices);
+  return processes;
+}
+
+int processes_of(const Machine& machine, const ModelShape& part) {
+  if (machine.kind != lower::DeviceKind::cpu) return 1;
+  int processes = part.tensor_parallel_size;
+  for (const LayerKind& kind : part.kinds)
+    if (kind.experts && kind.experts->part) processes = std::max(processes, kind.experts->part->devices);
+  return processes;
+}
+
 }  // namespace dculab::sim

@@ -7,6 +7,7 @@
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"
+#include "sim/hardware/process_share.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -39,15 +40,6 @@ namespace {
          expert_values;
 }
 
-[[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
-  double per_token = 0;
-  for (const LayerKind& kind : model.kinds) per_token = std::max(per_token, values_per_token(model, kind));
-  const double logits = static_cast<double>(options.max_num_seqs) * model.vocab_size;
-  const double all_at_once = static_cast<double>(options.max_num_seqs) * model.max_position_embeddings;
-  const double tokens = std::min<double>(options.max_num_batched_tokens, all_at_once);
-  return storage(options.activation_dtype, tokens * per_token) + storage(Dtype::f32, logits);
-}
-
 // Contexts may be as long as the model takes.
 [[nodiscard]] Bytes engine_buffers(const Machine& machine, const ModelShape& model, const EngineOptions& options) {
   if (!lower::are_ours(machine.stack.kernels)) return {};
@@ -76,19 +68,33 @@ namespace {
 
 }  // namespace
 
+Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
+  double per_token = 0;
+  for (const LayerKind& kind : model.kinds) per_token = std::max(per_token, values_per_token(model, kind));
+  const double sequences = options.max_num_seqs;
+  const double drafts =
+      std::min<double>(sequences * options.speculative_config.shape.num_tokens(), options.max_num_batched_tokens);
+  const double logits = (sequences + drafts) * model.vocab_size;
+  const double all_at_once = static_cast<double>(options.max_num_seqs) * model.max_position_embeddings;
+  const double tokens = std::min<double>(options.max_num_batched_tokens, all_at_once);
+  return storage(options.activation_dtype, tokens * per_token) + storage(Dtype::f32, logits);
+}
+
 Capacity capacity(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                  int tokens_per_sequence) {
+                  int tokens_per_sequence, const DraftMemory& draft) {
   Capacity result;
-  result.weights = weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights);
-  result.activations = activation_footprint(model, options);
-  const Bytes usable = machine.dram().size * options.gpu_memory_utilization;
+  result.weights =
+      weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights) + draft.weights;
+  result.activations = activation_footprint(model, options) + draft.activations;
+  const Bytes usable = machine.dram().size * options.gpu_memory_utilization / processes_of(machine, model);
   if (is_kivi(options.kv_cache_dtype))
     result.residuals =
         kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   result.buffers = engine_buffers(machine, model, options);
   result.kv_budget =
       std::max(Bytes{}, usable - result.weights - result.activations - result.residuals - result.buffers);
-  result.block_bytes = kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size;
+  result.block_bytes =
+      (kv_bytes_per_token(model, options.kv_cache_dtype) + draft.kv_bytes_per_token) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
   result.demand =
       kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows && !options.enable_prefix_caching);

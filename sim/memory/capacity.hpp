@@ -12,10 +12,11 @@
 // (vLLM, v1/kv_cache_interface.py: MambaSpec, SlidingWindowSpec; what a chunk of a prompt holds beside is not counted).
 // With prefix caching all tokens count: what is remembered of windows that were left is not modelled.
 //
-//   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32
+//   activations = max_num_batched_tokens * (3 hidden + Q, K, V + MLP inputs) values + max_num_seqs * vocabulary F32,
+//                 of drafted tokens too
 //
 // The last block of a sequence is held whole: block rounding. As vLLM's determine_num_available_blocks, with the
-// activations counted instead of profiled.
+// activations counted instead of profiled. Processes that share a CPU machine have as much of its memory each.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,15 @@
 
 namespace dculab::sim {
 
-struct Capacity {
+// What drafts for a model has on a device, beside it (sim/speculation/draft_work.hpp).
+struct DraftMemory {
   Bytes weights;
+  Bytes activations;
+  Bytes kv_bytes_per_token;
+};
+
+struct Capacity {
+  Bytes weights;  // with the drafter's, as activations and blocks
   Bytes activations;
   Bytes residuals;    // of max_num_seqs sequences: kivi4, kivi2: the newest tokens, in F16
   Bytes buffers;      // of our own engine
@@ -43,6 +51,9 @@ struct Capacity {
 
 // Precondition: tokens_per_sequence >= 1.
 [[nodiscard]] Capacity capacity(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                                int tokens_per_sequence);
+                                int tokens_per_sequence, const DraftMemory& draft = {});
+
+// Activations of a step at its largest.
+[[nodiscard]] Bytes activation_footprint(const ModelShape& model, const EngineOptions& options);
 
 }  // namespace dculab::sim

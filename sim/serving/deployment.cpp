@@ -57,8 +57,8 @@ void find_pipeline_problems(const ReplicaDevices& devices, const Machine& machin
                                                        const ModelShape& model, const EngineOptions& options) {
   std::vector<std::string> found = expert_shard_problems(model, options.weights, expert_sharing(devices, machine));
   for (std::string& problem : token_exchange_problems(machine, devices.experts.size)) found.push_back(problem);
-  if (machine.kind == lower::DeviceKind::cpu)
-    found.emplace_back("expert_parallel_size: experts are shared over GPUs, and " + machine.name + " is a CPU");
+  if (machine.kind == lower::DeviceKind::cpu && devices.experts.dispatch_dtype)
+    found.emplace_back("dispatch_dtype: processes of a CPU send values as they are; leave it out");
   if (machine.stack.split == Split::layers)
     found.push_back("stack " + machine.stack.name + " gives each device whole layers, no part of one");
   if (devices.pipeline_parallel_size > 1)
@@ -152,6 +152,7 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
 
 ExpertSharing expert_sharing(const ReplicaDevices& devices, const Machine& machine) {
   const ExpertParallel& experts = devices.experts;
+  const bool on_cpu = machine.kind == lower::DeviceKind::cpu;
   const bool seen = experts.num_redundant_experts > 0 || experts.rebalance_interval ||
                     experts.shared_experts == SharedExperts::placed;
   return {.devices = experts.size,
@@ -160,7 +161,7 @@ ExpertSharing expert_sharing(const ReplicaDevices& devices, const Machine& machi
           .redundant_experts = experts.num_redundant_experts,
           .shared = experts.shared_experts,
           .statistics = seen ? ExpertStatistics::seen : ExpertStatistics::none,
-          .dispatch_dtype = experts.dispatch_dtype};
+          .dispatch_dtype = on_cpu ? std::optional(Dtype::f32) : experts.dispatch_dtype};
 }
 
 int layers_of_stage(const ReplicaDevices& devices, const ModelShape& model, int stage) {

@@ -41,6 +41,8 @@ class ParallelExecutor final : public Executor {
   // The model that steps are to be planned for: a device's part of every layer.
   [[nodiscard]] const ModelShape& planned_model() const { return shard_; }
 
+  void set_beside(Bytes bytes) { device_.set_beside(bytes); }
+
   void copy_blocks(std::span<const BlockCopy> copies) override { device_.copy_blocks(copies); }
   // Each device its part of every block, at the same time.
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {

@@ -34,7 +34,7 @@ void SimulatedExecutor::swap_blocks(std::span<const BlockCopy> out, std::span<co
 StepResult SimulatedExecutor::run(const StepPlan& plan) {
   StepResult result;
   result.cold_share = std::max(plan.batch.cold_share, cold_share_);
-  price_step(machine_, plan, result.cold_share, price_);
+  price_step(machine_, plan, result.cold_share, price_, beside_);
   copies_ = std::exchange(pending_copies_, {});
   swaps_ = std::exchange(pending_swaps_, {});
   result.duration = copies_ + swaps_ + pauses() + price_.seconds;

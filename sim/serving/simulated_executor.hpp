@@ -41,6 +41,9 @@ class SimulatedExecutor : public Executor {
   // cold as its batch says.
   void begin_at(Seconds now) { cold_share_ = warmth_.cold_share(now); }
 
+  // Bytes of weights that other steps touch between two of this executor's: those of a draft model.
+  void set_beside(Bytes bytes) { beside_ = bytes; }
+
   StepResult run(const StepPlan& plan) override;
 
   // Of the step run last.
@@ -56,6 +59,7 @@ class SimulatedExecutor : public Executor {
   Machine machine_;
   Bytes block_bytes_;     // of all layers
   int pieces_per_block_;  // K and V of each layer
+  Bytes beside_;
   Seconds pending_copies_, pending_swaps_, copies_, swaps_;
   CacheWarmth warmth_;
   double cold_share_ = 0;  // of the next step

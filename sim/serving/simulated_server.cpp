@@ -14,12 +14,19 @@ namespace {
   return deployment.is_disaggregated() ? ReplicaRole::prefill : ReplicaRole::both;
 }
 
+// Of a device.
+[[nodiscard]] DraftMemory draft_memory(const SimulatedServer& server, ReplicaRole role) {
+  if (!server.speculation || !server.options.speculative_config.enabled()) return {};
+  return DraftWork(server.machine, server.model, server.options, server.deployment.of(role), *server.speculation)
+      .memory();
+}
+
 // Of each virtual engine.
 [[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server, ReplicaRole role) {
   if (server.num_blocks) return *server.num_blocks;
   const ReplicaDevices devices = server.deployment.of(role);
   const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
-  const std::int64_t fit = capacity(server.machine, part, server.options, 1).num_blocks;
+  const std::int64_t fit = capacity(server.machine, part, server.options, 1, draft_memory(server, role)).num_blocks;
   return fit / devices.pipeline_parallel_size;
 }
 
@@ -52,13 +59,17 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
   for (const VirtualEngine& engine : replica.engines) {
     its.num_steps += engine.report().num_steps;
     its.num_preemptions += engine.scheduler().num_preemptions();
-    its.busy += engine.executor().device_time() / static_cast<double>(replica.stages.size());
-    run.busy += engine.report().executor_time;
+    const ServingReport& report = engine.report();
+    its.busy += (engine.executor().device_time() + report.drafting) / static_cast<double>(replica.stages.size());
+    run.busy += report.executor_time + report.drafting;
+    run.drafts += report.drafts;
+    run.drafting += report.drafting;
     run.swaps += engine.scheduler().swaps();
     run.num_blocks += engine.scheduler().pool().num_blocks();
     for (const auto& [bound, time] : engine.executor().time_by_bound()) run.time_by_bound[bound] += time;
     timelines.push_back(engine.timeline());
   }
+  if (run.drafting > Seconds{}) run.time_by_bound["drafting"] = run.drafting;
   run.num_steps += its.num_steps;
   run.num_preemptions += its.num_preemptions;
 }
@@ -72,6 +83,9 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   for (std::string& problem : problems(server.options, server.model)) found.push_back(std::move(problem));
   for (std::string& problem : problems(server.deployment, server.machine, server.model, server.options))
     found.push_back(std::move(problem));
+  for (std::string& problem :
+       problems(server.speculation, server.model, server.options, server.deployment, server.machine))
+    found.push_back("engine.speculative_config: " + std::move(problem));
   if (server.options.preemption_mode == PreemptionMode::swap && !can_swap(server.machine))
     found.push_back("preemption_mode swap: machine " + server.machine.name +
                     " has no host_link to swap over; give it one, or recompute");
@@ -93,7 +107,8 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
                           .num_blocks = static_cast<int>(num_blocks(server, first_role(server.deployment))),
                           .num_host_blocks = num_host_blocks(server),
                           .step_scale = server.step_scale,
-                          .num_decode_blocks = static_cast<int>(num_blocks(server, ReplicaRole::decode))};
+                          .num_decode_blocks = static_cast<int>(num_blocks(server, ReplicaRole::decode)),
+                          .speculation = server.speculation ? &*server.speculation : nullptr};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {

@@ -29,6 +29,7 @@ struct SimulatedServer {
   std::optional<int> num_blocks{};
   Deployment deployment{};
   double step_scale = 1;  // what each step takes, over its price; > 0
+  std::optional<Speculation> speculation{};  // where options have a speculative_config
 };
 
 struct ReplicaRun {
@@ -50,8 +51,10 @@ struct ServingRun {
   int num_preemptions = 0;
   SwapCounts swaps;
   Bytes swapped_out, swapped_in;                 // of all devices
-  Seconds busy;                                  // sum of the steps
-  std::map<std::string, Seconds> time_by_bound;  // of `busy`, see ParallelExecutor::time_by_bound
+  Seconds busy;                                  // sum of the steps, with drafting
+  DraftCounts drafts;                            // of all engines
+  Seconds drafting;                              // within `busy`
+  std::map<std::string, Seconds> time_by_bound;  // of `busy`, see ParallelExecutor::time_by_bound; and "drafting"
   std::vector<ReplicaRun> replicas;
 };
 

@@ -7,14 +7,27 @@
 namespace dculab::sim {
 namespace {
 
-class AlwaysTheSame final : public TokenSource {
- public:
-  TokenId next_token(const Sequence&, int) override { return 0; }
-};
+[[nodiscard]] bool drafts(const EngineParts& parts) {
+  return parts.speculation != nullptr && parts.options.speculative_config.enabled();
+}
 
-[[nodiscard]] TokenSource& token_source() {
-  static AlwaysTheSame tokens;  // has no state
-  return tokens;
+// A smaller model looks back as far as it was made for.
+[[nodiscard]] int draft_context(const EngineParts& parts) {
+  const bool has_model = drafts(parts) && parts.speculation->draft;
+  return has_model ? parts.speculation->draft->max_position_embeddings : kLongestContext;
+}
+
+[[nodiscard]] std::optional<DraftWork> draft_work_of(const EngineParts& parts, ReplicaRole role) {
+  if (!drafts(parts)) return std::nullopt;
+  return std::optional<DraftWork>(std::in_place, parts.machine, parts.model, parts.options, parts.deployment.of(role),
+                                  *parts.speculation);
+}
+
+[[nodiscard]] std::optional<SimulatedDrafter> drafter_of(const EngineParts& parts,
+                                                         const std::optional<DraftWork>& work) {
+  if (!work) return std::nullopt;
+  return std::optional<SimulatedDrafter>(std::in_place, *work, parts.options.speculative_config.shape,
+                                         parts.step_scale);
 }
 
 }  // namespace
@@ -25,20 +38,27 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks,
                   .kv_demand = kv_demand(parts.model, parts.options.kv_cache_dtype,
-                                         parts.machine.stack.frees_windows && !parts.options.enable_prefix_caching)},
+                                         parts.machine.stack.frees_windows && !parts.options.enable_prefix_caching),
+                  .draft_context = draft_context(parts)},
                  BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment.of(role), clock_, stages, parts.step_scale),
-      loop_({planner_of(executor_.planned_model(), parts.options), parts.options, scheduler_, executor_, token_source(),
-             clock_, RequestRecords::drop,
-             parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps},
-            watched(std::move(callbacks))) {}
+      draft_work_(draft_work_of(parts, role)),
+      drafter_(drafter_of(parts, draft_work_)),
+      tokens_(draft_work_ ? &parts.speculation->acceptance : nullptr),
+      loop_({planner_of(executor_.planned_model(), parts.options), parts.options, scheduler_, executor_, tokens_, clock_,
+             RequestRecords::drop,
+             parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps,
+             drafter_ ? &*drafter_ : nullptr},
+            watched(std::move(callbacks))) {
+  if (draft_work_) executor_.set_beside(draft_work_->memory().weights);
+}
 
 ServingCallbacks VirtualEngine::watched(ServingCallbacks callbacks) {
   ServingCallbacks all;
   all.on_step = [this, asked = std::move(callbacks.on_step)](const ServedStep& step) {
     timeline_.add(step);
     during_step_ = now_;
-    now_.tokens += static_cast<std::int64_t>(step.scheduler.sampled().size());
+    now_.tokens += static_cast<std::int64_t>(step.scheduler.sampled().size()) + step.drafts.num_accepted_tokens;
     if (asked) asked(step);
   };
   all.on_finished = [this, asked = std::move(callbacks.on_finished)](const Sequence& sequence) {

@@ -11,6 +11,7 @@
 #include "core/serving_loop.hpp"
 #include "core/serving_timeline.hpp"
 #include "sim/serving/parallel_executor.hpp"
+#include "sim/serving/simulated_drafter.hpp"
 
 namespace dculab::sim {
 
@@ -24,6 +25,7 @@ struct EngineParts {
   int num_host_blocks = 0;                 // the same
   double step_scale = 1;                   // see ParallelExecutor
   std::optional<int> num_decode_blocks{};  // of one of a decode replica; absent: as of the others
+  const Speculation* speculation = nullptr;  // where options have a speculative_config
 
   [[nodiscard]] int blocks_of(ReplicaRole role) const {
     return role == ReplicaRole::decode ? num_decode_blocks.value_or(num_blocks) : num_blocks;
@@ -62,6 +64,9 @@ class VirtualEngine {
   Scheduler scheduler_;
   VirtualClock clock_;
   ParallelExecutor executor_;
+  std::optional<DraftWork> draft_work_;
+  std::optional<SimulatedDrafter> drafter_;
+  SimulatedTokens tokens_;
   ServingTimeline timeline_;
   ReplicaLoad now_, during_step_;
   ServingLoop loop_;

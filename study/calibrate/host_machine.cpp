@@ -5,6 +5,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "lower/shared_memory/geometry.hpp"
 
 namespace dculab::study {
 namespace {
@@ -159,6 +160,47 @@ void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& hos
                "of matmul_dram_shares and of what reading reaches: in a step other kernels take turns");
 }
 
+// Of an all-reduce: the rate at which a rank gets through the slots, besides the start and the meetings.
+[[nodiscard]] BytesPerSecond slot_rate(const engine::ExchangeMeasurement& measured, Seconds meeting, Seconds start) {
+  const Seconds time = measured.time.lowest;
+  const Seconds fixed = start + lower::shared_memory::meetings(measured.bytes) * meeting;
+  return measured.ranks * measured.bytes / std::max(time - fixed, 0.1 * time);
+}
+
+// The law of lower/shared_memory, of the most processes that were measured: in their fastest runs, for who else runs on
+// the machine only ever makes processes wait for each other.
+void add_links(sim::Machine& machine, const engine::HostMeasurements& host) {
+  if (host.exchanges.empty()) return;
+  const int most = host.exchanges.back().ranks;
+  std::vector<engine::ExchangeMeasurement> sums;
+  Seconds meeting;
+  for (const engine::ExchangeMeasurement& each : host.exchanges) {
+    if (each.ranks != most) continue;
+    if (each.kind == engine::ExchangeKind::meeting) meeting = each.time.lowest;
+    if (each.kind == engine::ExchangeKind::all_reduce) sums.push_back(each);
+  }
+  constexpr Seconds kLeastStart(1e-9);
+  constexpr Bytes kLarge = 64 * kKiB;  // where bytes take more than the meeting
+  std::vector<double> rates;
+  BytesPerSecond highest;
+  const Seconds start = std::max(kLeastStart, sums.front().time.lowest - meeting);
+  for (const engine::ExchangeMeasurement& each : sums) {
+    if (each.bytes < kLarge) continue;
+    const BytesPerSecond rate = slot_rate(each, meeting, start);
+    rates.push_back(rate.value());
+    highest = std::max(highest, rate);
+  }
+  std::ranges::sort(rates);
+  machine.peers = most - 1;
+  machine.peer_link = highest;
+  machine.peer_latency = meeting;
+  machine.collective_start = start;
+  machine.sustained.peer_link = std::min(1.0, rates[rates.size() / 2] / highest.value());
+  for (const char* key : {"peer_link", "peer_latency", "collective_start", "sustained.peer_link"})
+    config::cite(machine, key, Evidence::measured, explain(host, "exchanges"));
+  config::cite(machine, "peers", Evidence::measured, "processes beside the first that the probe ran");
+}
+
 }  // namespace
 
 sim::Machine to_machine(const engine::HostMeasurements& host) {
@@ -175,6 +217,7 @@ sim::Machine to_machine(const engine::HostMeasurements& host) {
   add_peaks(machine, host);
   for (const engine::LevelMeasurement& level : host.levels) add_level(machine, host, level);
   add_matmul_rates(machine, host);
+  add_links(machine, host);
   machine.overheads.kernel_launch = host.fork_join.rbegin()->second;
   config::cite(machine, "overheads.kernel_launch", Evidence::measured, explain(host, "fork_join"));
   return machine;

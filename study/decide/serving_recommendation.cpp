@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <tuple>
 
 #include "core/error.hpp"
@@ -223,6 +222,16 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo, carried);
 }
 
+void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& drafted, Recommendation& result) {
+  const sim::ServingCase& serving = result.serving;
+  EngineOptions options = sim::options_of(serving, result.setting);
+  options.speculative_config = drafted;
+  options.max_num_seqs = result.served.batch;
+  const auto question = draft_question(scenario, serving.machine, with_kv_heads(serving.model, result.setting.kv_heads),
+                                       sim::model_of(serving, result.setting), options, serving.mean_context());
+  if (question) result.drafts = judge_candidates(*question, result.served.batch);
+}
+
 // Figures of other layers than these, or of another machine, say nothing of what a choice costs here.
 void require_own(const Trace& trace, const ModelShape& model, const sim::Machine& machine) {
   if (trace.header.machine != machine.name)
@@ -237,11 +246,10 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
 // Of the steps that can be true.
 [[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
-  std::set<std::size_t> refused;
-  for (const sim::FloorViolation& violation : violations) refused.insert(violation.row);
   std::vector<TraceStep> accepted;
   for (std::size_t row = 0; row < trace.steps.size(); ++row)
-    if (!refused.contains(row)) accepted.push_back(trace.steps[row]);
+    if (std::ranges::find(violations, row, &sim::FloorViolation::row) == violations.end())
+      accepted.push_back(trace.steps[row]);
   return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
 }
 
@@ -257,6 +265,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   const ModelShape part = resolve_part(scenario, serving.model, serving.machine);
   serving.tensor_parallel_size = part.tensor_parallel_size;
   serving.options = resolve_options(scenario, part, serving.machine);
+  const SpeculativeConfig drafted = std::exchange(serving.options.speculative_config, {});
   const RequestWorkload workload = resolve_requests(scenario, serving.model);
   serving.load = mean_load(workload, question);
   if (const int most = serving.machine.stack.limits.max_num_seqs; most > 0)
@@ -277,6 +286,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   result.bound = bound_of(serving, result.setting, result.served.batch);
   result.stacks = choose_for_stacks(stacks, result);
   choose_limits(question, workload, result);
+  judge_drafts(scenario, drafted, result);
   if (question.trace) {
     require_own(*question.trace, serving.model, serving.machine);
     result.measured = measured_regret(serving.machine, *question.trace);

@@ -12,6 +12,7 @@
 #include "study/decide/batched_tokens.hpp"
 #include "study/decide/measured_accuracy.hpp"
 #include "study/decide/serving_decision.hpp"
+#include "study/decide/speculation_advice.hpp"
 #include "study/decide/stack_limits.hpp"
 
 namespace dculab::study {
@@ -58,6 +59,9 @@ struct Recommendation {
   bool offered_by_us = false;              // kOfferedShare of what is served steadily
   double slo_share = 0.9;                  // of the requests that should meet the slo
   std::optional<MeasuredRegret> measured;  // with a trace
+  // Where the scenario has a speculative_config, of as many sequences as are served at a time. All else is chosen
+  // without drafts.
+  std::optional<DraftCandidates> drafts;
 
   [[nodiscard]] const char* kv_heads_by() const { return accuracy ? "accuracy" : any_kv_heads ? "speed" : "own"; }
 

@@ -12,8 +12,10 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
+#include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/serving/deployment.hpp"
+#include "sim/speculation/draft_work.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -34,6 +36,7 @@ namespace {
 // Those of the sweep and of what is compared too.
 [[nodiscard]] std::vector<std::string> models_of(const config::Scenario& scenario) {
   std::vector<std::string> names = with_swept(scenario, "model", {scenario.model.name});
+  if (!scenario.speculation.model.empty()) names.push_back(scenario.speculation.model);
   if (scenario.compare)
     for (const config::Variant& variant : scenario.compare->variants)
       for (const auto& [key, value] : variant.changes)
@@ -67,9 +70,11 @@ ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& rea
 std::vector<std::string> model_notes(const config::Scenario& scenario) {
   std::vector<std::string> notes;
   const std::vector<std::string> names = models_of(scenario);
+  const bool drafts_with_own_layers = scenario.options.speculative_config.method == SpeculativeMethod::mtp;
   for (const std::string& name : names) {
     const ModelShape model = engine::read_model_shape(find_model(name));
     for (const std::string& note : model.notes) {
+      if (drafts_with_own_layers && note.starts_with(kUncountedPredictors)) continue;
       std::string text = (names.size() > 1 ? model.name + ": " : "") + note;
       if (std::ranges::find(notes, text) == notes.end()) notes.push_back(std::move(text));
     }
@@ -226,7 +231,7 @@ Batch resolve_batch(const config::Workload& workload, const ModelShape& model, c
     slice.num_computed_tokens += workload.cached_tokens;
     slice.num_new_tokens -= workload.cached_tokens;
   }
-  return batch;
+  return sim::with_drafts(std::move(batch), options.speculative_config.shape);
 }
 
 void require_activations(ActivationMode activations, const ModelShape& model) {

@@ -49,7 +49,8 @@ void refuse_deployment(const config::Scenario& scenario, const std::vector<std::
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
                                             const sim::Machine& machine);
 
-// The batch of a step workload. Throws InputError when the context is longer than the model's.
+// The batch of a step workload, its decodes with the drafts that options.speculative_config has them verify. Throws
+// InputError when the context is longer than the model's.
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,
                                   const EngineOptions& options);
 

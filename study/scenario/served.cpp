@@ -10,6 +10,7 @@
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "model/plan_step.hpp"
+#include "sim/speculation/draft_work.hpp"
 
 namespace dculab::study {
 namespace {
@@ -21,10 +22,15 @@ namespace {
   return ops;
 }
 
-// The attention ops of one sequence, in all kinds of layers that have any.
+// The attention ops of one sequence, in all kinds of layers that have any; of a decode also when it verifies drafts.
 [[nodiscard]] std::vector<Op> attention_of(const ModelShape& model, const EngineOptions& options, Phase phase) {
-  return ops_of(model, options, uniform_batch(phase, 1, 2),
-                phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill);
+  const OpKind kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;
+  const Batch batch = uniform_batch(phase, 1, 2);
+  std::vector<Op> ops = ops_of(model, options, batch, kind);
+  if (phase == Phase::prefill || !options.speculative_config.enabled()) return ops;
+  const Batch verifying = sim::with_drafts(batch, options.speculative_config.shape);
+  for (Op& op : ops_of(model, options, verifying, kind)) ops.push_back(op);
+  return ops;
 }
 
 // The products of a step, with enough rows that no kernel for a few of them takes the layers'; none of those that a
@@ -89,10 +95,11 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
     const auto& kernels = phase == Phase::prefill ? stack.kernels.attention_prefill : stack.kernels.attention_decode;
     for (const Op& op : attention_of(model, options, phase)) {
       const std::string why = why_none(kernels, op, machine);
-      if (why.empty()) continue;
+      if (why.empty() || serves(lower::attention_kernel_of(stack.kernels, op, machine), op, machine)) continue;
+      const bool drafts = lower::has_several_new_tokens(op);
       throw InputError("stack " + stack.name,
                        "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
-                           " attention of " + model.name + " with block_size " + std::to_string(options.block_size) +
+                           " attention " + (drafts ? "that verifies drafts " : "") + "of " + model.name + " with block_size " + std::to_string(options.block_size) +
                            " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
     }
   }

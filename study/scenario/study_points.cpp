@@ -51,6 +51,7 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
     const ModelShape whole = resolve_model(each.scenario);
     if (!same_stack(each.scenario, scenario)) point.stack = swept_stack(each.scenario, machine, stacks);
     const sim::Machine own = machine_of(point, machine, machine);
+    point.whole = whole;
     point.model = resolve_part(each.scenario, whole, own);
     point.options = resolve_options(each.scenario, point.model, own);
     point.batch = resolve_batch(each.scenario.workload, point.model, point.options);

@@ -14,6 +14,7 @@ namespace dculab::study {
 
 struct StudyPoint {
   std::vector<config::Override> choices;
+  ModelShape whole;
   ModelShape model;  // what each device has of it
   EngineOptions options;
   Batch batch;

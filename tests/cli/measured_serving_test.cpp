@@ -50,7 +50,6 @@ TEST_CASE("what a scenario says itself is refused beside it, and what is of scen
       with(bench, {"--set", "deployment={prefill_replicas: 1, decode_replicas: 1, kv_transfer: {latency: 1 ms}}"}),
       {"deployment", "through this machine's memory"});
   check_refused(with(bench, {"--data-parallel-size", "2"}), {"--data-parallel-size", "--set KEY=VALUE"});
-  check_refused(with(bench, {"--set", "slo={slowdown: 1.5}"}), {"slo.slowdown"});
   check_refused(with(bench, {"--set", "sweep={machine: [z100, k100]}"}), {"sweep.machine", "this machine"});
   check_refused({"bench", "--workload", "quickstart"}, {"workload", "no requests"});
   check_refused({"bench"}, {"--model", "is missing"});

@@ -256,6 +256,44 @@ TEST_CASE("what was evicted and what was not written is kept, with the policy") 
   CHECK(slices[4].num_unwritten_tokens == 5);
 }
 
+TEST_CASE("what became of drafts is kept, and nothing is written of steps without any") {
+  Trace trace = small_trace();
+  CHECK_THAT(trace_json_lines(trace), !ContainsSubstring("draft"));
+  DraftTree tree;
+  tree.nodes = {{.token = 1}, {.token = 2, .rank = 1}, {.token = 3, .parent = 1}};
+  trace.steps[1].drafts.add(tree, {.tokens = {2, 9}, .path = {1}});
+  trace.steps[1].drafts.add(tree, {.tokens = {1, 4}, .path = {0}});
+  trace.steps[1].drafting = Seconds(0.25);
+  const std::string text = trace_json_lines(trace);
+  CHECK_THAT(text, ContainsSubstring(R"("by_position":[[2,2],[1,0]],"by_rank":[[3,1],[1,1]])"));
+  const Trace read = read_trace("t.jsonl", text);
+  CHECK(read.steps[0].drafts == DraftCounts());
+  CHECK(read.steps[1].drafts == trace.steps[1].drafts);
+  CHECK(read.steps[1].drafting == Seconds(0.25));
+  std::string wrong = text;
+  wrong.replace(wrong.find("[2,2]"), 5, "[2,3]");
+  CHECK_THAT(refusal(wrong), ContainsSubstring("by_position: must be pairs of [tested, accepted]"));
+}
+
+TEST_CASE("what was guessed is kept, and steps without guesses do not mention it") {
+  Trace trace = small_trace();
+  CHECK_THAT(trace_json_lines(trace), !ContainsSubstring("num_draft_tokens") && !ContainsSubstring("num_tree_tokens"));
+  TraceStep& step = trace.steps[0];
+  leave_out_ops(step);
+  SequenceSlice& chain = step.batch.sequences[1];
+  SequenceSlice& tree = step.batch.sequences[2];
+  chain.num_new_tokens = 4, chain.num_draft_tokens = 3;
+  tree.num_new_tokens = 7, tree.num_draft_tokens = 6, tree.num_tree_tokens = 9;
+  const Trace read = read_trace("trace.jsonl", trace_json_lines(trace));
+  const auto& slices = read.steps[0].batch.sequences;
+  REQUIRE(slices.size() == 5);
+  CHECK((slices[0].num_draft_tokens == 0 && slices[0].num_tree_tokens == 0));
+  CHECK((slices[1].num_new_tokens == 4 && slices[1].num_draft_tokens == 3 && slices[1].num_tree_tokens == 0));
+  tree.num_tree_tokens = 5;
+  CHECK_THAT(refusal(trace_json_lines(trace)), ContainsSubstring("num_tree_tokens: must be of a decode"));
+  CHECK((slices[2].num_new_tokens == 7 && slices[2].num_draft_tokens == 6 && slices[2].num_tree_tokens == 9));
+}
+
 TEST_CASE("an empty trace has a header and no steps") {
   Trace trace;
   trace.header.machine = "m";

@@ -1,5 +1,6 @@
 #include "core/serving_loop.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "model/plan_step.hpp"
@@ -191,4 +192,89 @@ TEST_CASE("preemptions are reported, and cost time but no tokens", "[serving_loo
   REQUIRE(roomy.loop.report().num_preemptions == 0);
   REQUIRE(tight.loop.report().num_preemptions > 0);
   REQUIRE(tight.clock.now() > roomy.clock.now());
+}
+
+namespace {
+
+// Guesses that the tokens go on counting, and is wrong about the third. A proposal takes a quarter of a second.
+class CountingDrafter final : public Drafter {
+ public:
+  Proposal propose(const Batch& batch, std::span<const ScheduledSequence> sequences) override {
+    REQUIRE(batch.sequences.size() == sequences.size());
+    Proposal proposal{.trees = {}, .duration = Seconds(0.25)};
+    for (const ScheduledSequence& scheduled : sequences) {
+      const TokenId next = scheduled.sequence->tokens.back() + 1;
+      const std::vector<TokenId> guesses{next, next + 1, 99};
+      const auto count = static_cast<std::size_t>(std::min({3, scheduled.max_draft_tokens, scheduled.max_draft_depth}));
+      proposal.trees.push_back(chain(std::span(guesses).first(count)));
+    }
+    return proposal;
+  }
+  void judged(std::span<const JudgedSequence> sequences) override {
+    for (const JudgedSequence& judged : sequences)
+      rows.push_back({judged.first_row, static_cast<int>(judged.verdict->path.size())});
+  }
+  void forget(SequenceId) override { ++forgotten; }
+
+  std::vector<std::pair<int, int>> rows;
+  int forgotten = 0;
+};
+
+// Counts on from the last token; the first is 10 times the id.
+class JudgingTokens final : public TokenSource {
+ public:
+  TokenId next_token(const Sequence& sequence, int) override {
+    return sequence.num_generated() == 0 ? static_cast<TokenId>(10 * sequence.request.id) : sequence.tokens.back() + 1;
+  }
+  Verdict judge(const Sequence& sequence, const DraftTree& draft, int) override {
+    Verdict verdict;
+    TokenId next = sequence.tokens.back() + 1;
+    for (int node = 0; node < draft.num_tokens() && draft.nodes[static_cast<std::size_t>(node)].token == next; ++node) {
+      verdict.path.push_back(node);
+      verdict.tokens.push_back(next++);
+    }
+    verdict.tokens.push_back(next);
+    return verdict;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("drafted tokens come several a step, by hand", "[serving_loop]") {
+  const ModelShape model = small_model();
+  EngineOptions options;
+  options.speculative_config = {.method = SpeculativeMethod::ngram, .shape = chain_shape(3)};
+  Scheduler scheduler(options, {.num_blocks = 64, .max_position_embeddings = 512});
+  LinearExecutor executor;
+  JudgingTokens tokens;
+  VirtualClock clock;
+  CountingDrafter drafter;
+  std::vector<int> counts;
+  Seconds drafting;
+  ServingLoop loop({.plan = planner_of(model, options),
+                    .options = options,
+                    .scheduler = scheduler,
+                    .executor = executor,
+                    .tokens = tokens,
+                    .clock = clock,
+                    .drafter = &drafter},
+                   {.on_tokens = [&](const Sequence&, int count) { counts.push_back(count); },
+                    .on_step = [&](const ServedStep& step) { drafting += step.drafting; }});
+  REQUIRE_FALSE(loop.submit(request_at(0, 4, 10, 8)));
+  loop.run();
+  // A prefill of 10 with one token; drafts of 3, of which 2 are right, twice: 3 tokens each; then one is left, and none
+  // is drafted. Steps of 10, 4, 4 and 1 tokens.
+  CHECK(counts == std::vector<int>{1, 3, 3, 1});
+  CHECK(drafter.rows == std::vector<std::pair<int, int>>{{0, 0}, {0, 2}, {0, 2}, {0, 0}});
+  CHECK(drafter.forgotten == 1);
+  const ServingReport& report = loop.report();
+  CHECK(report.num_generated_tokens == 8);
+  CHECK(report.num_steps == 4);
+  CHECK(report.drafts.num_drafts == 2);
+  CHECK(report.drafts.num_draft_tokens == 6);
+  CHECK(report.drafts.by_depth == std::vector<DraftCounts::Place>{{2, 2}, {2, 2}, {2, 0}});
+  require_seconds(report.drafting, 4 * 0.25);
+  require_seconds(drafting, 4 * 0.25);
+  require_seconds(report.executor_time, 4 * 1.0 + 19 * 0.1);
+  require_seconds(clock.now(), 4 * 1.25 + 19 * 0.1);
 }

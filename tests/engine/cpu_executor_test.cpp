@@ -119,7 +119,9 @@ TEST_CASE("a batch that contradicts itself or the KV cache is refused") {
   refused([](Batch& batch) { batch.block_tables[0][0] = 1 << 20; }, "outside the KV cache");
   refused([](Batch& batch) { batch.block_tables[0][0] = -1; }, "outside the KV cache");
   refused([](Batch& batch) { batch.sequences[0].num_computed_tokens = 1000; }, "longer than max_position_embeddings");
-  refused([](Batch& batch) { batch.sequences[0].phase = Phase::decode; }, "a decode has one new token");
+  refused([](Batch& batch) { batch.sequences[0].num_draft_tokens = 1; }, "impossible drafts");
+  refused([](Batch& batch) { batch.tree_masks = {1}; }, "tree masks do not match");
+  refused([](Batch& batch) { batch.sequences[0].num_tree_tokens = 5; }, "tree masks do not match");
   refused([](Batch& batch) { batch.token_ids[2] = 96; }, "token id 96 is outside the model's vocabulary of 96");
   refused([](Batch& batch) { batch.token_ids[2] = -1; }, "token id -1 is outside the model's vocabulary of 96");
 }

@@ -81,10 +81,7 @@ struct Served {
 
 Served serve(const ModelWeights& weights, const EngineOptions& options, const ReplicaChoices& choices,
              const std::vector<Request>& requests, int num_blocks = 200) {
-  const auto replicas = open_replicas(weights, options,
-                                      {.num_blocks = num_blocks, .block_size = options.block_size,
-                                       .dtype = options.kv_cache_dtype},
-                                      1, choices.replicas());
+  const auto replicas = open_replicas(weights, options, DraftWeights(), num_blocks, 1, choices.replicas());
   REQUIRE(problems(choices, options).empty());
   Served served;
   const auto finish = [&](const Sequence& sequence) {
@@ -125,6 +122,21 @@ TEST_CASE("replicas give every request the text that it gets alone, however they
         for (const ServedReplica& replica : served.run.replicas)
           CHECK(replica.requests == std::ssize(requests) / count);
     }
+}
+
+TEST_CASE("each replica drafts for its own requests, and greedy texts stay the same", "[replicas]") {
+  const ModelWeights weights = text_weights();
+  EngineOptions options = options_of(weights.shape);
+  std::vector<Request> requests = requests_for(weights.shape);
+  for (Request& request : requests) request.sampling = {};
+  const Texts expected = alone(weights, options, requests);
+  options.speculative_config.method = SpeculativeMethod::ngram;
+  options.speculative_config.shape = chain_shape(3);
+  const Served served = serve(weights, options, {.data_parallel_size = 2}, requests);
+  CHECK(served.texts == expected);
+  CHECK(served.run.drafts.num_drafts > 0);
+  CHECK_THAT(problems({.prefill_replicas = 1, .decode_replicas = 1}, options).front(),
+             ContainsSubstring("speculative_config needs"));
 }
 
 TEST_CASE("handed-over KV goes on as if it had never moved, in every format and block size", "[replicas]") {

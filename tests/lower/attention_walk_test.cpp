@@ -50,6 +50,43 @@ TEST_CASE("decode walks each KV block once for a whole group, or once per head")
   CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 2);
 }
 
+// A decode of `tokens` new ones each: a token, and those drafted to follow it.
+StepPlan verifying(int sequences, int computed, int tokens, int sliding_window = 0) {
+  ModelShape model = small_model();
+  model.kinds[0].gqa().sliding_window = sliding_window;
+  Batch batch;
+  for (int id = 0; id < sequences; ++id)
+    batch.sequences.push_back({.id = id,
+                               .num_computed_tokens = computed,
+                               .num_new_tokens = tokens,
+                               .num_logits = tokens,
+                               .num_draft_tokens = tokens - 1});
+  return plan_step(model, {}, batch);
+}
+
+TEST_CASE("drafted tokens share a pass over K and V as far as a workgroup's rows go") {
+  const StepPlan plan = verifying(2, 99, 5);
+  const Op& op = find(plan, OpKind::attention_decode);
+  const AttentionWalk one = walk_of(op, plan, {.query_tokens = 8, .query_heads = 2, .partition_tokens = 64});
+  CHECK(one.tokens == 2 * 104);
+  CHECK(one.workgroups == 2 * 2 * 2);       // sequences x KV heads x partitions
+  CHECK(one.partitions_combined == 2 * 2 * 5);  // of each query token
+  const AttentionWalk three = walk_of(op, plan, {.query_tokens = 2, .query_heads = 2, .partition_tokens = 64});
+  CHECK(three.tokens == 2 * (101 + 103 + 104));
+  CHECK(three.workgroups == 2 * 2 * 2 * 3);
+  const AttentionWalk whole = walk_of(op, plan, {.query_tokens = 1, .query_heads = 2});
+  CHECK(whole.tokens == 2 * (100 + 101 + 102 + 103 + 104));
+  CHECK(whole.partitions_combined == 0);
+}
+
+TEST_CASE("drafted tokens walk what the first of a pass sees of a window") {
+  const StepPlan plan = verifying(1, 300, 4, 64);
+  const Op& op = find(plan, OpKind::attention_decode);
+  CHECK(walk_of(op, plan, {.query_tokens = 4, .query_heads = 2}).tokens == 304 - 192);
+  const StepPlan one = verifying(1, 300, 1, 64);
+  CHECK(walk_of(find(one, OpKind::attention_decode), one, {.query_heads = 2}).tokens == 301 - 192);
+}
+
 TEST_CASE("a kernel that looks up a tile at a time waits once a tile, whatever the block size") {
   const AttentionTile by_tiles{.query_heads = 2, .partition_tokens = 64, .look_up = {.tokens = 32, .waits = 2}};
   for (const int block_size : {1, 16, 64}) {

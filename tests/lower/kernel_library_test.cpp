@@ -192,6 +192,67 @@ TEST_CASE("a kernel that does not serve a shape says which it takes") {
   CHECK(attention_kernel_of(kernels, op, a100_like()).name == "vllm_paged_attention");
 }
 
+// A step that verifies `drafts` tokens of each sequence.
+StepPlan verifying(int sequences, int context, int drafts) {
+  Batch batch = uniform_batch(Phase::decode, sequences, context);
+  for (SequenceSlice& slice : batch.sequences) {
+    slice.num_new_tokens += drafts;
+    slice.num_logits += drafts;
+    slice.num_draft_tokens = drafts;
+  }
+  return plan_step(llama_3_8b(), {}, batch);
+}
+
+TEST_CASE("every attention kernel covers steps that verify drafts, or says that it takes one new token") {
+  const StepPlan step = verifying(8, 1000, 4);
+  const Op& op = find(step, OpKind::attention_decode);
+  int served = 0, single = 0;
+  for (const AttentionKernel* kernel : attention_kernels())
+    for (const Device& device : devices()) {
+      Op asked = op;
+      for (const int block_size : {16, 64}) {
+        asked.attention.block_size = block_size;
+        if (serves(*kernel, asked, device)) {
+          check_covers(*kernel, asked, step, device);
+          ++served;
+        } else if (why_not(*kernel, asked, device) == "takes one new token of a sequence") {
+          CHECK(kernel->limits.most_new_tokens == 1);
+          ++single;
+        }
+      }
+    }
+  CHECK(served > 20);
+  CHECK(single > 10);
+}
+
+TEST_CASE("a program verifies drafts as it runs prefills where its decode kernel takes one token") {
+  const StepPlan plain = step_of(Phase::decode, 4, 1000), drafts = verifying(4, 1000, 3);
+  const Op& one = find(plain, OpKind::attention_decode);
+  const Op& several = find(drafts, OpKind::attention_decode);
+  CHECK_FALSE(has_several_new_tokens(one));
+  CHECK(has_several_new_tokens(several));
+  const auto runs = [](const Kernels& kernels, const Op& op, const Device& device) {
+    return attention_kernel_of(kernels, op, device).name;
+  };
+  Kernels old;
+  old.attention_prefill = {&flash_attention::kFlashAttention2};
+  old.attention_decode = {&vllm::kPagedAttention};
+  CHECK(runs(old, one, a100_like()) == "vllm_paged_attention");
+  CHECK(runs(old, several, a100_like()) == "flash_attention_2");
+  Kernels triton;
+  triton.attention_prefill = {&vllm::kTritonUnified2d};
+  triton.attention_decode = {&vllm::kTritonUnified3d};
+  CHECK(runs(triton, one, dcu("gfx936")) == "triton_unified_attention_3d");
+  CHECK(runs(triton, several, dcu("gfx936")) == "triton_unified_attention_2d");
+  // Packed rows of a group and its tokens on Hopper; before, each head walks K and V for itself.
+  const auto flash = [&](const AttentionKernel& kernel, const Device& device) {
+    return kernel.tile(several, drafts, device, {});
+  };
+  CHECK(head_groups(several.attention, flash(flash_attention::kFlashAttention3, hopper())) == 1);
+  CHECK(head_groups(several.attention, flash(flash_attention::kFlashAttention2, a100_like())) == 4);
+  CHECK(flash(flash_attention::kFlashAttention2, a100_like()).partition_tokens == 0);
+}
+
 TEST_CASE("FlashAttention splits until the machine is full") {
   using flash_attention::flash_splits;
   CHECK(flash_splits(200, 216, 64) == 1);

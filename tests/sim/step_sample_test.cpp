@@ -55,7 +55,7 @@ TEST_CASE("sampled steps are spread over the whole run, and take again what they
       const auto on_step = [&](const ServedStep& step, int) {
         sample.add(step);
         taken.push_back(step.result.duration);
-        batches.push_back({step.plan.batch.sequences, {}, {}});
+        batches.push_back({step.plan.batch.sequences, {}, {}, {}});
       };
       const ServingRun run = simulate(server, requests_of(30, 200, 40), {}, on_step);
       const std::size_t kept = sample.batches().size();

@@ -1,10 +1,10 @@
-// Attention of one query token per sequence over its paged KV cache (decode).
+// Attention of one query token per sequence, or a few, over its paged KV cache (decode).
 //
 // A workgroup serves some query heads of one KV head over a partition of a sequence's context. A group of kTokenLanes
 // lanes holds a token's K (then V) of the head, 16 bytes per lane; each wave goes over its own tokens with a softmax of
 // its own, merged in shared memory at the end. Each lane serves kHeads query heads. Where the workgroup serves more,
 // teams of lane groups divide them, and what one group has loaded the whole team reads from shared memory: however many
-// heads there are, the workgroup loads each K and V once.
+// heads there are, the workgroup loads each K and V once. Several tokens of a sequence are to it so many more heads.
 #pragma once
 
 #include "kernels/gpu/attention/paged_attention_heads.hpp"
@@ -166,16 +166,16 @@ __device__ __forceinline__ void merge_weights(const HeadState<Tile>& state, cons
 }
 
 // Value `value` of a query head: the result, or a partition's share for paged_attention_combine_kernel.
-__device__ __forceinline__ void write_result(const PagedAttentionLaunch& launch, const DecodePlace& place, int head,
+__device__ __forceinline__ void write_result(const PagedAttentionLaunch& launch, int partition, QueryPlace query,
                                              int value, float sum, float largest, float weights) {
   const PagedAttention& args = launch.args;
-  const std::int64_t row = static_cast<std::int64_t>(place.seq) * args.num_heads + head;
+  const std::int64_t row = static_cast<std::int64_t>(query.token) * args.num_heads + query.head;
   if (launch.partitions == 1) {
     const float scaled = weights == 0 ? 0.0F : sum / weights * launch.output_scale;  // 0: an empty context
     return store_number(args.out.data, args.out.dtype, row * args.cache.head_dim + value, scaled);
   }
-  const std::int64_t part = row * launch.partitions + place.partition;
-  const std::int64_t parts = static_cast<std::int64_t>(args.num_seqs) * args.num_heads * launch.partitions;
+  const std::int64_t part = row * launch.partitions + partition;
+  const std::int64_t parts = static_cast<std::int64_t>(args.queries.num_tokens) * args.num_heads * launch.partitions;
   store(args.workspace + part * args.cache.head_dim + value, sum);
   if (value != 0) return;
   store(args.workspace + parts * args.cache.head_dim + part, largest);
@@ -195,10 +195,10 @@ __device__ __forceinline__ void merge_sums(const HeadState<Tile>& state, const P
     barrier();
     for (int i = thread_index(); i < launch.team * head_dim; i += kPagedAttentionThreads) {
       const int member = i / head_dim, value = i % head_dim, head = member * Tile::kHeads + h;
-      if (head >= launch.heads) continue;
+      if (!has_head<Tile>(launch, place, head)) continue;
       float sum = 0;
       for (int group = member; group < Tile::kGroups; group += launch.team) sum += shared.numerators[group][value];
-      write_result(launch, place, place.first_head + head, value, sum, shared.total_largest[head],
+      write_result(launch, place.partition, query_place<Tile>(place, head), value, sum, shared.total_largest[head],
                    shared.total_weights[head]);
     }
     barrier();
@@ -210,6 +210,8 @@ __global__ void __launch_bounds__(kPagedAttentionThreads, 2) paged_attention_ker
   DCULAB_SHARED(PagedAttentionShared<Tile>, shared);
   const DecodePlace place = find_place<Tile>(launch);
   if (launch.partitions > 1 && place.begin >= place.end) return;  // nor does the second pass look at it
+  if constexpr (Tile::kSeveralTokens)
+    if (!has_head<Tile>(launch, place, 0)) return;
   HeadState<Tile> state = start_heads<Tile>(launch, place);
   if constexpr (Tile::kTeam == LaneTeam::alone)
     walk_alone<Tile>(state, launch, place);

@@ -20,11 +20,23 @@ struct WrittenPartitions {
   int begin, end;
 };
 
-__device__ __forceinline__ WrittenPartitions find_partitions(const PagedAttentionLaunch& launch, std::int64_t row) {
+// Of new token workgroup_z() of sequence workgroup_y(); `row` is set to that of its query head workgroup_x(), or to -1
+// where there is no such token.
+__device__ __forceinline__ WrittenPartitions find_partitions(const PagedAttentionLaunch& launch, std::int64_t& row) {
   const PagedAttention& args = launch.args;
-  const std::int64_t parts = static_cast<std::int64_t>(args.num_seqs) * args.num_heads * launch.partitions;
+  const std::int64_t parts = static_cast<std::int64_t>(args.queries.num_tokens) * args.num_heads * launch.partitions;
   const int context = load(args.context_lens + workgroup_y());
-  const int past_window = args.sliding_window > 0 && context > args.sliding_window ? context - args.sliding_window : 0;
+  int token = workgroup_y(), first_position = context - 1;
+  bool exists = true;
+  if (args.queries.start_loc != nullptr) {
+    const NewTokens tokens = new_tokens_of(args.queries, workgroup_y(), context);
+    token = tokens.first + workgroup_z();
+    first_position = tokens.first_position();
+    exists = workgroup_z() < tokens.count;
+  }
+  row = exists ? static_cast<std::int64_t>(token) * args.num_heads + workgroup_x() : -1;
+  const int window_begin = first_position + 1 - args.sliding_window;
+  const int past_window = args.sliding_window > 0 && window_begin > 0 ? window_begin : 0;
   WrittenPartitions written;
   written.first = row * launch.partitions;
   written.maxima = args.workspace + parts * args.cache.head_dim + written.first;
@@ -49,14 +61,16 @@ __device__ __forceinline__ Numbers<kCombineValues> sum_numerators(const PagedAtt
   return sums;
 }
 
-// One workgroup per query head and sequence; each row of head_dim / kCombineValues lanes takes every n-th partition.
+// One workgroup per query head, sequence and new token of it; each row of head_dim / kCombineValues lanes takes every
+// n-th partition.
 template <int kWave>
 __global__ void __launch_bounds__(kCombineThreads) paged_attention_combine_kernel(PagedAttentionLaunch launch) {
   DCULAB_SHARED(CombineShared, shared);
   const PagedAttention& args = launch.args;
   const int head_dim = args.cache.head_dim, thread = thread_index();
-  const std::int64_t row = static_cast<std::int64_t>(workgroup_y()) * args.num_heads + workgroup_x();
+  std::int64_t row;
   const WrittenPartitions written = find_partitions(launch, row);
+  if (row < 0) return;
 
   float largest = kNoScore, total = 0;
   for (int i = written.begin + thread; i < written.end; i += kCombineThreads)

@@ -1,8 +1,11 @@
 // What one lane of decode attention keeps of the query heads it serves, and how it takes in rows of K and V.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/attention/cached_chunk.hpp"
+#include "kernels/gpu/attention/new_tokens.hpp"
 #include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
@@ -12,9 +15,10 @@ namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 struct PagedAttentionLaunch {
   PagedAttention args;
-  int heads = 1;  // query heads of a workgroup
+  int heads = 1;  // query heads of a workgroup; of several tokens: rows
   int team = 1;
   int partitions = 1;
+  int row_tiles = 1;       // of several tokens: workgroups of a sequence's rows
   int block_shift = 0;     // block_size = 2^block_shift
   float score_scale = 1;   // of q * stored k
   float output_scale = 1;  // of the stored v
@@ -28,6 +32,7 @@ struct PagedAttentionTile {
   using Pair = typename CachedNumbers<Cache>::Pair;
   static constexpr int kWave = kWaveSize, kTokenLanes = kLanesOfToken, kHeads = kHeadsOfLane;
   static constexpr LaneTeam kTeam = kTeamOfLane;
+  static constexpr bool kSeveralTokens = false;
   static constexpr int kValues = 16 / sizeof(Cache);  // of a lane
   static constexpr int kWaves = kPagedAttentionThreads / kWave;
   static constexpr int kGroups = kPagedAttentionThreads / kTokenLanes;  // of the workgroup
@@ -48,11 +53,19 @@ struct PagedAttentionTile {
   static_assert(kWaveTokens <= kWave, "a lane looks up one block of the step");
 };
 
+// Of several tokens: what are query heads to a workgroup elsewhere are rows, (token, head of the group), tokens slowest.
+template <int kWaveSize, typename CacheType, int kLanesOfToken, int kRowsOfLane>
+struct SeveralTokensTile : PagedAttentionTile<kWaveSize, CacheType, kLanesOfToken, kRowsOfLane, LaneTeam::shared> {
+  static constexpr bool kSeveralTokens = true;
+};
+
 // What the workgroup works on, and where in it the lane is.
 struct DecodePlace {
   int seq, partition, kv_head;
-  int first_head;           // query head of the workgroup
+  int first_head;           // query head of the workgroup; of several tokens: row of the sequence and KV head
   int context, begin, end;  // tokens; those in [begin, end) are attended to
+  NewTokens tokens;         // several
+  int group_size;           // likewise: query heads of a KV head
   int token_lane;           // in its group
   int group, member;        // of the workgroup; of its team
 };
@@ -63,10 +76,18 @@ __device__ __forceinline__ DecodePlace find_place(const PagedAttentionLaunch& la
   DecodePlace place;
   place.seq = workgroup_y();
   place.partition = workgroup_z();
-  place.first_head = workgroup_x() * launch.heads;
-  place.kv_head = place.first_head / (args.num_heads / args.cache.num_kv_heads);
   place.context = load(args.context_lens + place.seq);
-  place.begin = args.sliding_window > 0 ? place.context - args.sliding_window : 0;
+  if constexpr (Tile::kSeveralTokens) {
+    place.tokens = new_tokens_of(args.queries, place.seq, place.context);
+    place.group_size = args.num_heads / args.cache.num_kv_heads;
+    place.kv_head = workgroup_x() / launch.row_tiles;
+    place.first_head = workgroup_x() % launch.row_tiles * launch.heads;
+    place.begin = args.sliding_window > 0 ? place.tokens.first_position() + 1 - args.sliding_window : 0;
+  } else {
+    place.first_head = workgroup_x() * launch.heads;
+    place.kv_head = place.first_head / (args.num_heads / args.cache.num_kv_heads);
+    place.begin = args.sliding_window > 0 ? place.context - args.sliding_window : 0;
+  }
   place.end = place.context;
   if (launch.partitions > 1) {
     const int first = place.partition * args.partition_tokens;
@@ -80,6 +101,32 @@ __device__ __forceinline__ DecodePlace find_place(const PagedAttentionLaunch& la
   return place;
 }
 
+// Whether a workgroup has something to do for its head (or row) `head`.
+template <typename Tile>
+__device__ __forceinline__ bool has_head(const PagedAttentionLaunch& launch, const DecodePlace& place, int head) {
+  if constexpr (Tile::kSeveralTokens)
+    return head < launch.heads && place.first_head + head < place.tokens.count * place.group_size;
+  return head < launch.heads;
+}
+
+// The token of the launch, and the query head, of a workgroup's head (or row).
+struct QueryPlace {
+  int token, head;
+};
+template <typename Tile>
+__device__ __forceinline__ QueryPlace query_place(const DecodePlace& place, int head) {
+  const int row = place.first_head + head;
+  if constexpr (Tile::kSeveralTokens)
+    return {place.tokens.first + row / place.group_size, place.kv_head * place.group_size + row % place.group_size};
+  return {place.seq, row};
+}
+
+struct NoSights {};
+template <int kCount>
+struct Sights {
+  QuerySight of[kCount];
+};
+
 // The softmax of the heads that a lane serves, as far as its wave has come.
 template <typename Tile>
 struct HeadState {
@@ -88,6 +135,7 @@ struct HeadState {
   float slope[Tile::kHeldHeads];
   float largest[Tile::kHeldHeads];  // about: see kSlack
   float weights[Tile::kHeldHeads];  // sum over the rows that this lane holds
+  std::conditional_t<Tile::kSeveralTokens, Sights<Tile::kHeldHeads>, NoSights> sights;
 };
 
 // Scores may exceed `largest` by this much before the sums are scaled anew: e^8 does not overflow, and the result is
@@ -102,10 +150,10 @@ __device__ __forceinline__ HeadState<Tile> start_heads(const PagedAttentionLaunc
   DCULAB_UNROLL
   for (int h = 0; h < Tile::kHeads; ++h) {
     Numbers<Tile::kValues> query{};
-    if (first + h < launch.heads && value < args.cache.head_dim) {
-      const int head = place.first_head + first + h;
-      query = load_numbers<Tile::kValues>(args.q.data, args.q.dtype,
-                                          place.seq * args.q_stride + head * args.cache.head_dim + value);
+    if (has_head<Tile>(launch, place, first + h) && value < args.cache.head_dim) {
+      const QueryPlace query_of = query_place<Tile>(place, first + h);
+      query = load_numbers<Tile::kValues>(
+          args.q.data, args.q.dtype, query_of.token * args.q_stride + query_of.head * args.cache.head_dim + value);
     }
     DCULAB_UNROLL
     for (int i = 0; i < Tile::kValues; i += 2) set_pair(state.query[h][i / 2], query[i], query[i + 1]);
@@ -115,8 +163,13 @@ __device__ __forceinline__ HeadState<Tile> start_heads(const PagedAttentionLaunc
   DCULAB_UNROLL
   for (int i = 0; i < Tile::kHeldHeads; ++i) {
     const int head = first + i * Tile::kHeadSpread + place.token_lane % Tile::kHeadSpread;
-    const bool has_slope = args.alibi_slopes != nullptr && head < launch.heads;
-    state.slope[i] = has_slope ? load(args.alibi_slopes + place.first_head + head) : 0.0F;
+    const bool exists = has_head<Tile>(launch, place, head);
+    state.slope[i] = 0.0F;
+    if (args.alibi_slopes != nullptr && exists)
+      state.slope[i] = load(args.alibi_slopes + query_place<Tile>(place, head).head);
+    if constexpr (Tile::kSeveralTokens)
+      state.sights.of[i] = exists ? sight_of(args.queries, place.tokens, (place.first_head + head) / place.group_size)
+                                  : QuerySight{0, 0, 0};
     state.largest[i] = kNoScore;
     state.weights[i] = 0;
   }
@@ -185,10 +238,18 @@ __device__ __forceinline__ void weigh(HeadState<Tile>& state, const PagedAttenti
   for (int c = 0; c < Tile::kHeld; ++c) {
     const int row = (c * Tile::kSpread + place.token_lane % Tile::kSpread) / Tile::kHeads;
     const int own = token + row * Tile::kWaveGroups;
-    const float distance = static_cast<float>(own - (place.context - 1));
     const float scaled = capped(scores[c] * launch.score_scale, launch.args.score_cap);
-    const float score = scaled + state.slope[c % Tile::kHeldHeads] * distance;
-    scores[c] = own >= place.begin && own < place.end ? score : kMaskedScore;
+    if constexpr (Tile::kSeveralTokens) {
+      const int distance = distance_to(state.sights.of[c % Tile::kHeldHeads], own), window = launch.args.sliding_window;
+      const bool is_seen =
+          (distance <= 0) & ((window == 0) | (distance + window > 0)) & (own >= place.begin) & (own < place.end);
+      const float score = scaled + state.slope[c % Tile::kHeldHeads] * static_cast<float>(distance);
+      scores[c] = choose(is_seen, score, kMaskedScore);
+    } else {
+      const float distance = static_cast<float>(own - (place.context - 1));
+      const float score = scaled + state.slope[c % Tile::kHeldHeads] * distance;
+      scores[c] = own >= place.begin && own < place.end ? score : kMaskedScore;
+    }
     is_raised |= scores[c] > state.largest[c % Tile::kHeldHeads] + kSlack;
   }
   if (any_lane(is_raised)) raise_largest<Tile>(state, scores, Tile::kTeam == LaneTeam::alone ? 1 : launch.team);

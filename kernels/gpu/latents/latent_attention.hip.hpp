@@ -51,10 +51,9 @@ inline constexpr int kLatentWorkgroups = sizeof(LatentShared<Tile>) <= 32 * 1024
 // What the workgroup works on.
 struct LatentPlace {
   int seq, partition;
-  int first_row, rows;       // of the sequence's new tokens x heads
-  std::int64_t first_token;  // of the sequence in the launch
-  int first_position;        // of that token in the sequence
-  int begin, end;            // tokens that any row sees
+  int first_row, rows;  // of the sequence's new tokens x heads
+  NewTokens tokens;     // of the sequence
+  int begin, end;       // tokens that any row sees
 
   [[nodiscard]] __device__ bool has(int row) const { return first_row + row < rows; }
 };
@@ -65,18 +64,16 @@ __device__ __forceinline__ LatentPlace find_latent_place(const LatentAttentionLa
   LatentPlace place;
   place.seq = workgroup_y();
   place.partition = workgroup_z();
-  place.first_token = load(args.query_start_loc + place.seq);
   const int heads = args.sizes.num_heads, context = load(args.context_lens + place.seq);
-  const int query_len = static_cast<int>(load(args.query_start_loc + place.seq + 1) - place.first_token);
+  place.tokens = new_tokens_of(args.queries, place.seq, context);
   place.first_row = (workgroups_x() - 1 - workgroup_x()) * Tile::kRows;  // the longest contexts first
-  place.rows = query_len * heads;
-  place.first_position = context - query_len;
+  place.rows = place.tokens.count * heads;
   const int last_row = smaller(place.first_row + Tile::kRows, place.rows) - 1;
   place.begin = 0;
-  place.end = place.first_position + last_row / heads + 1;
-  if (launch.partitions > 1) {
+  place.end = place.tokens.tree_begin < 0 ? place.tokens.computed + last_row / heads + 1 : context;
+  if (launch.partitions > 1) {  // the second pass takes all of the sequence's partitions for written
     place.begin = place.partition * args.partition_tokens;
-    place.end = smaller(place.end, place.begin + args.partition_tokens);
+    place.end = smaller(context, place.begin + args.partition_tokens);
   }
   return place;
 }
@@ -89,7 +86,8 @@ __device__ __forceinline__ void load_latent_queries(const LatentAttention& args,
     const int row = i / chunks, chunk = i % chunks;
     Numbers<Tile::kValues> query{};
     if (place.has(row)) {
-      const std::int64_t from = place.first_token * args.sizes.num_heads + place.first_row + row;
+      const std::int64_t from =
+          static_cast<std::int64_t>(place.tokens.first) * args.sizes.num_heads + place.first_row + row;
       query = load_numbers<Tile::kValues>(args.q.data, args.q.dtype, from * width + chunk * Tile::kValues);
     }
     DCULAB_UNROLL
@@ -180,7 +178,18 @@ __device__ __forceinline__ void score_latents(int chunks, LatentShared<Tile>& sh
 // The softmax of one row, as far as the tiles have come. 16 lanes have a row, each a token of the tile.
 struct LatentSoftmax {
   float largest = kNoScore, total = 0;  // the same in all lanes of the row; of this lane's tokens
+  QuerySight sight;                     // of the row's token
 };
+
+template <typename Tile>
+__device__ __forceinline__ LatentSoftmax start_softmax(const LatentAttention& args, const LatentPlace& place) {
+  const int row = thread_index() / kLatentTokens;
+  LatentSoftmax softmax;
+  softmax.sight = {0, 0, 0};
+  if (row < Tile::kRows && place.has(row))
+    softmax.sight = sight_of(args.queries, place.tokens, (place.first_row + row) / args.sizes.num_heads);
+  return softmax;
+}
 
 template <typename Tile>
 __device__ __forceinline__ void weigh_latents(const LatentAttentionLaunch& launch, const LatentPlace& place, int first,
@@ -188,8 +197,8 @@ __device__ __forceinline__ void weigh_latents(const LatentAttentionLaunch& launc
   const int lane_row = thread_index() / kLatentTokens, place_in_tile = thread_index() % kLatentTokens;
   const bool has_row = lane_row < Tile::kRows;
   const int row = has_row ? lane_row : 0, token = first + place_in_tile;
-  const int position = place.first_position + (place.first_row + row) / launch.args.sizes.num_heads;
-  const bool is_seen = has_row && place.has(row) && token < place.end && token <= position;
+  const int distance = distance_to(softmax.sight, token);
+  const bool is_seen = has_row && place.has(row) && token < place.end && distance <= 0;
   float score = 0;
   if (has_row) score = shared.weights[place_in_tile][row];  // others would read what the lanes of row 0 write below
   score = choose(is_seen, score * launch.score_scale, kMaskedScore);
@@ -231,8 +240,8 @@ __device__ __forceinline__ void store_latent_outputs(const LatentAttentionLaunch
                                                      const float (&outputs)[Tile::kRows][2]) {
   const LatentAttention& args = launch.args;
   const int rank = args.sizes.kv_lora_rank, column = 2 * thread_index();
-  const std::int64_t first_row = place.first_token * args.sizes.num_heads + place.first_row;
-  const std::int64_t parts = static_cast<std::int64_t>(args.num_seqs) * args.sizes.num_heads * launch.partitions;
+  const std::int64_t heads = args.sizes.num_heads, first_row = place.tokens.first * heads + place.first_row;
+  const std::int64_t parts = args.queries.num_tokens * heads * launch.partitions;
   DCULAB_UNROLL
   for (int r = 0; r < Tile::kRows; ++r) {
     if (!place.has(r) || column >= rank) continue;
@@ -262,7 +271,7 @@ __global__ void __launch_bounds__(kLatentThreads, (kLatentWorkgroups<LatentTile<
   const int chunks = launch.args.sizes.latent_width() / Tile::kValues;
   LatentCourier<Tile> courier(launch.args, place);
   load_latent_queries<Tile>(launch.args, place, shared);
-  LatentSoftmax softmax;
+  LatentSoftmax softmax = start_softmax<Tile>(launch.args, place);
   float outputs[Tile::kRows][2] = {};
   for (int first = place.begin; first < place.end; first += kLatentTokens) {
     barrier();

@@ -36,6 +36,7 @@ void require_latents(const LatentSizes& sizes, const KvCacheView& cache) {
   combined.args.num_heads = args.sizes.num_heads;
   combined.args.partition_tokens = args.partition_tokens;
   combined.args.workspace = args.workspace;
+  combined.args.queries = args.queries;
   combined.partitions = launch.partitions;
   combined.output_scale = launch.output_scale;
   return combined;
@@ -76,11 +77,11 @@ void start(Stream& stream, const LatentAttention& args) {
   LatentAttentionLaunch launched{.args = args};
   launched.score_scale = args.scale * (is_scaled ? args.cache.k_scale : 1.0F);
   launched.output_scale = is_scaled ? args.cache.k_scale : 1.0F;
-  if (args.max_query_len == 1)
-    launched.partitions = paged_attention_partitions(args.max_context_len, args.partition_tokens);
+  launched.partitions = paged_attention_partitions(args.max_context_len, args.partition_tokens);
   if (launched.partitions > 1 && args.workspace == nullptr)
     throw InputError("attention over latents on the GPU: two passes need a workspace; see paged_attention_workspace()");
-  const int tiles = ceiling_quotient(args.max_query_len * args.sizes.num_heads, latent_rows(args.cache.dtype));
+  const int tiles =
+      ceiling_quotient(args.queries.max_tokens_per_seq * args.sizes.num_heads, latent_rows(args.cache.dtype));
   if (tiles == 0 || args.num_seqs == 0) return;
   with_cache_type(args.cache.dtype, [&]<typename Cache>() {
     with_wave_size(stream, [&]<int kWave>() {

@@ -42,6 +42,25 @@ void check(const PagedAttention& args) {
           std::string("a multiple of ") + std::to_string(alignment));
 }
 
+// As many rows of a sequence and KV head as a workgroup can serve, or as there are; then in equal tiles.
+template <int kWave, typename Cache, int kTokenLanes>
+void start_several_tokens(Stream& stream, PagedAttentionLaunch described) {
+  constexpr int kRowsOfLane = kPagedAttentionLaneSums / (16 / static_cast<int>(sizeof(Cache)));
+  using Tile = SeveralTokensTile<kWave, Cache, kTokenLanes, kRowsOfLane>;
+  const PagedAttention& args = described.args;
+  const int rows = args.queries.max_tokens_per_seq * args.num_heads / args.cache.num_kv_heads;
+  described.row_tiles = ceiling_quotient(rows, Tile::kGroups * kRowsOfLane);
+  described.heads = ceiling_quotient(rows, described.row_tiles);
+  described.team = std::bit_ceil(static_cast<unsigned>(ceiling_quotient(described.heads, kRowsOfLane)));
+  launch(stream,
+         {.x = args.cache.num_kv_heads * described.row_tiles,
+          .y = args.num_seqs,
+          .z = described.partitions,
+          .threads = kPagedAttentionThreads},
+         paged_attention_kernel<Tile>, described);
+  if (described.partitions > 1) start(stream, described);
+}
+
 template <int kWave, typename Cache, int kTokenLanes, int kHeads, LaneTeam kTeam>
 void start_tile(Stream& stream, const PagedAttentionLaunch& described) {
   using Tile = PagedAttentionTile<kWave, Cache, kTokenLanes, kHeads, kTeam>;
@@ -60,6 +79,8 @@ void start_tile(Stream& stream, const PagedAttentionLaunch& described) {
 template <int kWave, typename Cache, int kTokenLanes>
 void start_heads_of_lane(Stream& stream, const PagedAttentionLaunch& described, int lane_heads) {
   constexpr int kMost = kPagedAttentionLaneSums / (16 / static_cast<int>(sizeof(Cache)));
+  if (described.args.queries.start_loc != nullptr)
+    return start_several_tokens<kWave, Cache, kTokenLanes>(stream, described);
   if (described.team > 1) return start_tile<kWave, Cache, kTokenLanes, kMost, LaneTeam::shared>(stream, described);
   if (lane_heads == 1) return start_tile<kWave, Cache, kTokenLanes, 1, LaneTeam::alone>(stream, described);
   if (lane_heads == 2) return start_tile<kWave, Cache, kTokenLanes, 2, LaneTeam::alone>(stream, described);
@@ -82,7 +103,11 @@ void start_token_lanes(Stream& stream, const PagedAttentionLaunch& described, co
 
 void start(Stream& stream, const PagedAttentionLaunch& partitions) {
   with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, {.x = partitions.args.num_heads, .y = partitions.args.num_seqs, .threads = kCombineThreads},
+    launch(stream,
+           {.x = partitions.args.num_heads,
+            .y = partitions.args.num_seqs,
+            .z = partitions.args.queries.max_tokens_per_seq,
+            .threads = kCombineThreads},
            paged_attention_combine_kernel<kWave>, partitions);
   });
 }
@@ -90,6 +115,7 @@ void start(Stream& stream, const PagedAttentionLaunch& partitions) {
 void start(Stream& stream, const PagedAttention& args) {
   check(args);
   PagedAttentionLaunch described{.args = args};
+  if (args.queries.start_loc == nullptr) described.args.queries = {.num_tokens = args.num_seqs};
   described.heads = args.heads_per_workgroup > 0 ? args.heads_per_workgroup : args.num_heads / args.cache.num_kv_heads;
   described.partitions = paged_attention_partitions(args.max_context_len, args.partition_tokens);
   if (described.partitions > 1 && args.workspace == nullptr)

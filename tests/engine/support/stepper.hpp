@@ -10,6 +10,7 @@
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
+#include "engine/parallel/ranked_executor.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -24,6 +25,7 @@ struct StepperOptions {
   ActivationMode activations = ActivationMode::exact;
   LatentForm prefill_latents = EngineOptions().prefill_latents, decode_latents = EngineOptions().decode_latents;
   Bytes expanded_kv = KvCacheOptions().expanded_kv;  // CPU only
+  Division division{};                               // likewise
   // GPU only:
   Dtype activation_dtype = Dtype::f32;
   GpuStepLimits limits{.max_num_batched_tokens = 128, .max_num_seqs = 8};
@@ -35,13 +37,17 @@ struct Feed {
   SequenceId sequence = 0;
   Phase phase = Phase::prefill;
   std::vector<TokenId> tokens;
+  int num_logits = 1;                       // of the last tokens
+  int num_tree_tokens = 0;                  // of the context, the last
+  std::vector<std::uint64_t> tree_masks{};  // [tokens] with a tree
 };
 
 class Stepper {
  public:
   // On the CPU.
   explicit Stepper(ModelWeights weights, StepperOptions options = {}) : Stepper(weights.shape, options) {
-    executor_ = std::make_unique<CpuExecutor>(std::move(weights), kv_cache(options), options.num_threads);
+    executor_ = make_divided_executor({}, std::move(weights), kv_cache(options), engine_, options.num_threads,
+                                      options.division);
   }
 
   // With the GPU kernels.
@@ -62,23 +68,40 @@ class Stepper {
     for (const Feed& feed : feeds) {
       int& computed = computed_[feed.sequence];
       const int count = static_cast<int>(feed.tokens.size());
-      batch.sequences.push_back({feed.sequence, feed.phase, computed, count, true});
+      batch.sequences.push_back({.id = feed.sequence,
+                                 .phase = feed.phase,
+                                 .num_computed_tokens = computed,
+                                 .num_new_tokens = count,
+                                 .num_logits = feed.num_logits,
+                                 .num_tree_tokens = feed.num_tree_tokens});
+      batch.tree_masks.insert(batch.tree_masks.end(), feed.tree_masks.begin(), feed.tree_masks.end());
       batch.token_ids.insert(batch.token_ids.end(), feed.tokens.begin(), feed.tokens.end());
       computed += count;
       batch.block_tables.push_back(blocks_for(feed.sequence, computed));
     }
-    return plan_step(executor_->shape(), engine_, std::move(batch));
+    return plan_step(executor_->planned_model(), engine_, std::move(batch));
   }
 
-  // The logits after the last token of each feed.
+  // The logits after the last tokens of each feed.
   std::vector<Logits> step(const std::vector<Feed>& feeds) {
     executor_->run(plan(feeds));
+    int count = 0;
+    for (const Feed& feed : feeds) count += feed.num_logits;
     std::vector<Logits> rows;
-    for (std::size_t row = 0; row < feeds.size(); ++row) {
-      const auto logits = executor_->logits(static_cast<int>(row));
+    for (int row = 0; row < count; ++row) {
+      const auto logits = executor_->logits(row);
       rows.emplace_back(logits.begin(), logits.end());
     }
     return rows;
+  }
+
+  // Goes on behind the first `tokens` tokens of a sequence.
+  void rewind(SequenceId sequence, int tokens) { computed_[sequence] = tokens; }
+
+  // The slot of a token of a sequence.
+  [[nodiscard]] std::int64_t slot(SequenceId sequence, int token) const {
+    const std::int64_t block = blocks_.at(sequence)[static_cast<std::size_t>(token / engine_.block_size)];
+    return block * engine_.block_size + token % engine_.block_size;
   }
 
   [[nodiscard]] ModelExecutor& executor() { return *executor_; }

@@ -1,4 +1,5 @@
-// Sequences of random K and V in a paged cache with shuffled blocks, one query token each; what no token owns is NaN.
+// Sequences of random K and V in a paged cache with shuffled blocks, a query token or several each; what no token owns is
+// NaN.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,8 @@ struct DecodeShape {
   bool has_alibi = false;
   int sliding_window = 0;
   float logit_soft_cap = 0;
+  std::vector<int> tokens{};  // new ones of each sequence; empty: one
+  std::vector<int> trees{};   // sizes of their trees; empty: none has one
 };
 
 struct DecodeCut {
@@ -35,7 +38,8 @@ class DecodeCase {
     TensorSource source(13);
     num_heads_ = shape_.num_kv_heads * shape_.group_size;
     q_stride_ = (num_heads_ + 2) * shape_.head_dim;  // Q inside a wider buffer
-    q_ = source.stored(shape_.contexts.size() * static_cast<std::size_t>(q_stride_), shape_.query);
+    for (std::size_t seq = 0; seq < shape_.contexts.size(); ++seq) add_query_tokens(source, seq);
+    q_ = source.stored(static_cast<std::size_t>(starts_.back()) * static_cast<std::size_t>(q_stride_), shape_.query);
     for (const int context : shape_.contexts) {
       longest_ = std::max(longest_, context);
       num_blocks_ += blocks_of(context);
@@ -65,7 +69,8 @@ class DecodeCase {
     const DeviceTensor out(device, bytes_of(shape_.out, expected_.size()));
     const DeviceTensor workspace(
         device, sizeof(float) * static_cast<std::size_t>(paged_attention_workspace(
-                                    num_seqs, num_heads_, shape_.head_dim, longest_, cut.partition_tokens)));
+                                    starts_.back(), num_heads_, shape_.head_dim, longest_, cut.partition_tokens)));
+    const DeviceTensor starts(device, starts_), masks(device, masks_), trees(device, shape_.trees);
     PagedAttention args{.q = {q.as(), shape_.query},
                         .q_stride = q_stride_,
                         .cache = view(k.as(), v.as()),
@@ -83,6 +88,12 @@ class DecodeCase {
     args.heads_per_workgroup = cut.heads_per_workgroup;
     args.partition_tokens = cut.partition_tokens;
     args.workspace = workspace.as<float>();
+    if (!shape_.tokens.empty())
+      args.queries = {.start_loc = starts.as<std::int32_t>(),
+                      .tree_masks = masks.as<std::uint64_t>(),
+                      .tree_sizes = shape_.trees.empty() ? nullptr : trees.as<std::int32_t>(),
+                      .num_tokens = starts_.back(),
+                      .max_tokens_per_seq = std::ranges::max(shape_.tokens)};
     body(args);
     return out.read_numbers(shape_.out);
   }
@@ -106,6 +117,19 @@ class DecodeCase {
   [[nodiscard]] int blocks_of(int tokens) const { return (tokens + shape_.block_size - 1) / shape_.block_size; }
 
  private:
+  // The masks of a random tree's last places: each sees what its parent, an earlier place, sees.
+  void add_query_tokens(TensorSource& source, std::size_t seq) {
+    const int tokens = shape_.tokens.empty() ? 1 : shape_.tokens[seq];
+    starts_.push_back(starts_.back() + tokens);
+    std::vector<std::uint64_t> rows;
+    for (int place = 0; place < (shape_.trees.empty() ? 0 : shape_.trees[seq]); ++place) {
+      const auto parent = static_cast<std::size_t>(place == 0 ? 0 : source.integer(0, place - 1));
+      rows.push_back((place == 0 ? 0 : rows[parent]) | std::uint64_t{1} << place);
+    }
+    rows.resize(std::max(rows.size(), static_cast<std::size_t>(tokens)));
+    masks_.insert(masks_.end(), rows.end() - tokens, rows.end());
+  }
+
   [[nodiscard]] float scale() const { return 1.0F / std::sqrt(static_cast<float>(shape_.head_dim)); }
 
   [[nodiscard]] KvCacheView view(void* k, void* v) const {
@@ -150,18 +174,17 @@ class DecodeCase {
 
   void expect() {
     const auto q = widen(q_, shape_.query);
-    expected_.assign(shape_.contexts.size() * static_cast<std::size_t>(num_heads_ * shape_.head_dim), NAN);
-    std::vector<std::int32_t> starts(shape_.contexts.size() + 1);
-    std::iota(starts.begin(), starts.end(), 0);
+    expected_.assign(static_cast<std::size_t>(starts_.back() * num_heads_ * shape_.head_dim), NAN);
     PagedAttentionArgs args;
     args.q = q.data(), args.q_stride = q_stride_;
     args.cache = view(k_.data(), v_.data());
     args.block_tables = tables_.data(), args.max_blocks_per_seq = blocks_of(longest_);
-    args.query_start_loc = starts.data(), args.context_lens = shape_.contexts.data();
+    args.query_start_loc = starts_.data(), args.context_lens = shape_.contexts.data();
     args.out = expected_.data(), args.num_seqs = static_cast<int>(shape_.contexts.size());
     args.num_heads = num_heads_, args.scale = scale(), args.sliding_window = shape_.sliding_window;
     args.logit_soft_cap = shape_.logit_soft_cap;
     if (shape_.has_alibi) args.alibi_slopes = slopes_.data();
+    if (!shape_.trees.empty()) args.tree = {masks_.data(), shape_.trees.data()};
     reference::paged_attention(args);
   }
 
@@ -170,7 +193,8 @@ class DecodeCase {
   float k_scale_ = 1, v_scale_ = 1;
   double largest_v_ = 0;
   std::vector<std::byte> q_, k_, v_;
-  std::vector<std::int32_t> tables_;
+  std::vector<std::int32_t> tables_, starts_{0};
+  std::vector<std::uint64_t> masks_;  // [tokens], 0 without a tree
   std::vector<float> slopes_, expected_;
   std::vector<char> attended_;  // [bytes of k_]
 };

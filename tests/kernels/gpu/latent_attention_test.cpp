@@ -1,4 +1,5 @@
 // Does the GPU's attention over latents agree with the reference?
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -16,6 +17,7 @@ constexpr LatentSizes kOfDeepseek{20, 512, 128, 64, 128}, kOfFewValues{5, 40, 24
 
 struct NewQueries {
   int context = 0, tokens = 1;
+  int tree = 0;  // its size
 };
 
 struct LatentCase {
@@ -33,6 +35,7 @@ class LatentTensors {
   explicit LatentTensors(const LatentCase& test) : test_(test), source_(31) {
     for (const NewQueries& call : test.calls) {
       starts_.push_back(starts_.back() + call.tokens);
+      add_masks(call);
       contexts_.push_back(call.context);
       longest_ = std::max(longest_, call.context), most_ = std::max(most_, call.tokens);
     }
@@ -53,15 +56,19 @@ class LatentTensors {
     const DeviceTensor out(device, bytes_of(test_.out, expected_.size()));
     const DeviceTensor workspace(
         device, sizeof(float) * static_cast<std::size_t>(paged_attention_workspace(
-                                    num_seqs, test_.sizes.num_heads, rank, longest_, test_.partition_tokens)));
+                                    starts_.back(), test_.sizes.num_heads, rank, longest_, test_.partition_tokens)));
+    const DeviceTensor masks(device, masks_), trees(device, trees_);
     device.latent_attention({.sizes = test_.sizes,
                              .q = {q.as(), test_.query},
                              .cache = view(latents.as()),
                              .block_tables = tables.as<std::int32_t>(),
                              .max_blocks_per_seq = blocks_,
-                             .query_start_loc = starts.as<std::int32_t>(),
+                             .queries = {.start_loc = starts.as<std::int32_t>(),
+                                         .tree_masks = masks.as<std::uint64_t>(),
+                                         .tree_sizes = has_trees() ? trees.as<std::int32_t>() : nullptr,
+                                         .num_tokens = starts_.back(),
+                                         .max_tokens_per_seq = most_},
                              .context_lens = contexts.as<std::int32_t>(),
-                             .max_query_len = most_,
                              .max_context_len = longest_,
                              .out = {out.as(), test_.out},
                              .num_seqs = num_seqs,
@@ -79,6 +86,21 @@ class LatentTensors {
   }
 
  private:
+  [[nodiscard]] bool has_trees() const {
+    return std::ranges::any_of(test_.calls, [](const NewQueries& call) { return call.tree > 0; });
+  }
+  // Of the last places of a random tree: each sees what its parent, an earlier place, sees.
+  void add_masks(const NewQueries& call) {
+    std::vector<std::uint64_t> rows;
+    for (int place = 0; place < call.tree; ++place) {
+      const auto parent = static_cast<std::size_t>(place == 0 ? 0 : source_.integer(0, place - 1));
+      rows.push_back((place == 0 ? 0 : rows[parent]) | std::uint64_t{1} << place);
+    }
+    rows.resize(std::max(rows.size(), static_cast<std::size_t>(call.tokens)));
+    masks_.insert(masks_.end(), rows.end() - call.tokens, rows.end());
+    trees_.push_back(call.tree);
+  }
+
   [[nodiscard]] int q_width() const { return test_.sizes.num_heads * test_.sizes.latent_width(); }
   [[nodiscard]] float scale() const { return 1.0F / std::sqrt(static_cast<float>(test_.sizes.latent_width())); }
 
@@ -131,12 +153,14 @@ class LatentTensors {
                                 .out = expected_.data(),
                                 .num_seqs = static_cast<int>(contexts_.size()),
                                 .num_heads = test_.sizes.num_heads,
-                                .scale = scale()});
+                                .scale = scale(),
+                                .tree = {masks_.data(), trees_.data()}});
   }
 
   LatentCase test_;
   TensorSource source_;
-  std::vector<std::int32_t> starts_{0}, contexts_, tables_;
+  std::vector<std::int32_t> starts_{0}, contexts_, tables_, trees_;
+  std::vector<std::uint64_t> masks_;  // [tokens], 0 without a tree
   int longest_ = 0, most_ = 0, blocks_ = 0, num_blocks_ = 0;
   float scale_ = 1;
   double largest_ = 0;
@@ -180,6 +204,18 @@ TEST_CASE("GPU attention over latents is causal in prefill, chunks included", "[
   for (const Dtype cache : {Dtype::f16, Dtype::bf16})
     check_latents({.cache = cache, .partition_tokens = 16, .calls = {{21, 21}, {40, 3}, {9, 1}}});
   check_latents({.sizes = kOfDeepseek, .calls = {{20, 5}}});
+}
+
+TEST_CASE("GPU attention over latents serves trees, also in partitions", "[gpu]") {
+  for (const int partition_tokens : {0, 16, 24}) {
+    check_latents({.partition_tokens = partition_tokens, .calls = {{9, 9, 9}, {50, 4, 20}, {40, 3}, {21, 1, 5}}});
+    check_latents({.cache = Dtype::bf16,
+                   .query = Dtype::f32,
+                   .block_size = 1,
+                   .partition_tokens = partition_tokens,
+                   .calls = {{70, 64, 64}, {2}}});
+  }
+  check_latents({.sizes = kOfDeepseek, .cache = Dtype::fp8_e4m3, .partition_tokens = 32, .calls = {{70, 6, 6}}});
 }
 
 TEST_CASE("GPU kernels of latents refuse what they are not compiled for", "[gpu]") {

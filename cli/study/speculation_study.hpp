@@ -1,0 +1,19 @@
+// A study of drafts: steps that verify them beside plain ones, over batches and drafts; published speed-ups beside the
+// closed form and the simulator.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "config/scenario_file.hpp"
+
+namespace dculab::cli {
+
+// Whether this is such a study: the scenario drafts, and asks for nothing that a search or a simulation answers.
+[[nodiscard]] bool is_speculation_study(const config::Scenario& scenario);
+
+// On each of the scenario's machines, named as they are resolved.
+void study_speculation(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report);
+
+}  // namespace dculab::cli
