@@ -107,15 +107,16 @@ TEST_CASE("on 2,000 prompts greedy texts are those of the model alone", "[.][lon
 }
 
 TEST_CASE("a model that drafts for itself is right, whatever becomes of its cache", "[speculation]") {
-  const std::vector<TextRequest> requests = requests_of(
+  std::vector<TextRequest> requests = requests_of(
       {"once upon a time", "a", "the machine counted the words of a story", "small words again and again", "machine"},
       30);
+  for (TextRequest& request : requests) request.eos = EosHandling::ignore;
   const auto alone = tokens_of(Generator(kSmall, engine_options()).generate(requests));
   for (const DraftShape& shape : {chain_shape(3), full_tree_shape(std::vector<int>{2, 2})})
     for (const bool tight : {false, true}) {
       GeneratorOptions options = with_draft(engine_options(Dtype::f32, 4), kSmall, shape);
       if (tight) {
-        options.kv_cache_memory = 2 * kv_block_bytes(read_model_shape(kSmall), 4, Dtype::f32) * 26;
+        options.kv_cache_memory = 2 * kv_block_bytes(read_model_shape(kSmall), 4, Dtype::f32) * 22;
         options.engine.max_num_batched_tokens = 12;
       }
       const Generation generation = Generator(kSmall, options).generate(requests);
@@ -144,12 +145,12 @@ TEST_CASE("drafts leave greedy texts as they are on --device host-gpu", "[specul
   options.engine.activation_dtype = Dtype::f32;
   options.engine.max_num_seqs = 2;
   options.engine.max_num_batched_tokens = 32;
-  const std::vector<TextRequest> requests = requests_of({"once upon a time", "a machine"}, 7);
-  const auto alone = tokens_of(Generator(kSmall, options).generate(requests));
+  const std::vector<TextRequest> requests = requests_of({"Once upon", "The dog"}, 6);
+  const auto alone = tokens_of(Generator(kDraft, options).generate(requests));
   for (const DraftShape& shape : {chain_shape(3), full_tree_shape(std::vector<int>{2, 2})}) {
-    const Generation generation = Generator(kSmall, with_draft(options, kSmall, shape)).generate(requests);
+    const Generation generation = Generator(kDraft, with_draft(options, kDraft, shape)).generate(requests);
     CHECK(tokens_of(generation) == alone);
-    CHECK(generation.report.drafts.num_accepted_tokens > 6);
+    CHECK(generation.report.drafts.num_accepted_tokens > 4);
   }
 }
 
