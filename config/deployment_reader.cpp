@@ -12,11 +12,11 @@ constexpr int kMostOfAKind = 1024;
 constexpr int kMostRedundant = 1 << 14;
 constexpr std::int64_t kMostDevices = 1 << 16;
 constexpr double kLongestInterval = 1e7;
-constexpr auto kRoutings = std::to_array<Choice<sim::Routing>>({{"round_robin", sim::Routing::round_robin},
-                                                                {"random", sim::Routing::random},
-                                                                {"least_requests", sim::Routing::least_requests},
-                                                                {"least_tokens", sim::Routing::least_tokens},
-                                                                {"prefix_affinity", sim::Routing::prefix_affinity}});
+constexpr auto kRoutings = std::to_array<Choice<Routing>>({{"round_robin", Routing::round_robin},
+                                                                {"random", Routing::random},
+                                                                {"least_requests", Routing::least_requests},
+                                                                {"least_tokens", Routing::least_tokens},
+                                                                {"prefix_affinity", Routing::prefix_affinity}});
 constexpr auto kSharedExperts = std::to_array<Choice<SharedExperts>>(
     {{"replicated", SharedExperts::replicated}, {"placed", SharedExperts::placed}});
 constexpr auto kSentDtypes = std::to_array<Choice<Dtype>>(
@@ -70,6 +70,18 @@ void read_store(MapReader reader, std::optional<sim::KvStore>& store) {
   reader.finish();
 }
 
+void read_switching(MapReader reader, std::optional<RoleSwitching>& switching) {
+  if (!reader.is_present()) return;
+  RoleSwitching& read = switching.emplace();
+  for (const auto& [key, figure] : {std::pair{"prefill_above", &read.prefill_above},
+                                    {"prefill_below", &read.prefill_below},
+                                    {"decode_above", &read.decode_above},
+                                    {"decode_below", &read.decode_below}})
+    reader.optional(key, *figure, between(0, 1e6));
+  reader.optional("hold", read.hold, between(0, kLongestInterval));
+  reader.finish();
+}
+
 }  // namespace
 
 void read_deployment(MapReader reader, sim::Deployment& deployment) {
@@ -90,6 +102,7 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
   reader.optional("routing", deployment.routing, kRoutings);
   read_transfer(reader.optional_map("kv_transfer"), deployment);
   read_store(reader.optional_map("kv_store"), deployment.kv_store);
+  read_switching(reader.optional_map("role_switching"), deployment.role_switching);
   reader.finish();
 }
 

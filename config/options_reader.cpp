@@ -14,6 +14,8 @@ constexpr auto kBatchings =
     std::to_array<Choice<Batching>>({{"continuous", Batching::continuous}, {"static", Batching::per_batch}});
 constexpr auto kPreemptionModes =
     std::to_array<Choice<PreemptionMode>>({{"recompute", PreemptionMode::recompute}, {"swap", PreemptionMode::swap}});
+constexpr auto kPrefixEvictions =
+    std::to_array<Choice<PrefixEviction>>({{"lru", PrefixEviction::lru}, {"lfu", PrefixEviction::lfu}});
 
 // A figure that is missing, or stands there for nothing, is reported where the policy is chosen.
 void read_retention(MapReader& reader, KvRetention& retention) {
@@ -58,6 +60,7 @@ void read_engine(MapReader reader, EngineOptions& options, SpeculationChoice& sp
   reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
   reader.optional("batching", options.batching, kBatchings);
   reader.optional("enable_prefix_caching", options.enable_prefix_caching);
+  reader.optional("prefix_eviction", options.prefix_eviction, kPrefixEvictions);
   reader.optional("gpu_memory_utilization", options.gpu_memory_utilization, fraction());
   reader.optional("preemption_mode", options.preemption_mode, kPreemptionModes);
   reader.optional("swap_space", options.swap_space, between(0, kLargestSwapSpace.value()));

@@ -4,11 +4,13 @@
 
 namespace dculab {
 
-BlockPool::BlockPool(int num_blocks, int block_size, double watermark, PrefixCaching prefix_caching)
+BlockPool::BlockPool(int num_blocks, int block_size, double watermark, PrefixCaching prefix_caching,
+                     PrefixEviction eviction)
     : num_blocks_(num_blocks),
       block_shift_(std::countr_zero(static_cast<unsigned>(block_size))),
       watermark_blocks_(static_cast<int>(watermark * num_blocks)),
-      prefix_caching_(prefix_caching) {}
+      prefix_caching_(prefix_caching),
+      reusable_(eviction) {}
 
 int BlockPool::blocks_for(std::int64_t num_tokens) const {
   return static_cast<int>((num_tokens + block_size() - 1) >> block_shift_);
@@ -33,6 +35,10 @@ int BlockPool::adopt_prefix(BlockTable& table, std::span<const TokenId> tokens) 
     ++table.num_published_;
   }
   return table.num_tokens_;
+}
+
+void BlockPool::count_uses(const BlockTable& table, int num_blocks) {
+  for (const BlockId block : table.blocks().first(static_cast<std::size_t>(num_blocks))) reusable_.count_use(block);
 }
 
 void BlockPool::publish(BlockTable& table, std::span<const TokenId> tokens) {
@@ -124,6 +130,7 @@ std::string BlockPool::audit() const {
     if (std::string found = audit_free(block, is_free); !found.empty()) return found;
   }
   if (reusable != reusable_.size()) return "the number of reusable blocks is wrong";
+  if (std::string found = reusable_.audit(); !found.empty()) return found;
   for (BlockId block = 0; block < num_used_before(); ++block) {
     if (references(block) < 0) return "block " + std::to_string(block) + " has been dropped too often";
     if (references(block) == 0 && !is_free[static_cast<std::size_t>(block)])
@@ -141,8 +148,7 @@ BlockId BlockPool::allocate() {
     block = num_used_before();
     references_.push_back(0);
   } else {
-    block = reusable_.oldest();
-    reusable_.remove(block);
+    block = reusable_.take_first();
     prefixes_.erase(block);
   }
   references_[static_cast<std::size_t>(block)] = 1;

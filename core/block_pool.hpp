@@ -1,7 +1,7 @@
 // Who holds which KV block: a fixed pool of equal blocks with reference counts, and one block table per sequence.
 //
 // With prefix caching a full block that nobody holds any more keeps its contents until its memory is needed: it is
-// free, but given out last, the one that was not used for longest first.
+// free, but given out last, in the order of core/eviction_order.hpp.
 //
 // Memory grows with the blocks that have ever been given out, not with those there are: a small model on a large
 // machine has room for far more than it will ever fill.
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/batch.hpp"
-#include "core/block_order.hpp"
+#include "core/eviction_order.hpp"
 #include "core/executor.hpp"
 #include "core/prefix_cache.hpp"
 
@@ -64,7 +64,7 @@ class BlockPool {
   // `watermark` is the share of blocks that admitting a request must leave free for those already running.
   // Preconditions: 0 <= num_blocks <= kMostBlocks; block_size is a power of two from 1 to 256; 0 <= watermark < 1.
   BlockPool(int num_blocks, int block_size, double watermark = kDefaultWatermark,
-            PrefixCaching prefix_caching = PrefixCaching::off);
+            PrefixCaching prefix_caching = PrefixCaching::off, PrefixEviction eviction = PrefixEviction::lru);
 
   [[nodiscard]] int num_blocks() const { return num_blocks_; }
   [[nodiscard]] int num_free() const {
@@ -84,8 +84,11 @@ class BlockPool {
   // many tokens that is. 0 without prefix caching.
   int adopt_prefix(BlockTable& table, std::span<const TokenId> tokens);
 
-  // `tokens` are those whose K and V the table's blocks hold, from the first on: their full blocks can be adopted from
-  // now on. Does nothing without prefix caching.
+  // The first `num_blocks` blocks of the table were adopted by a sequence that is served: a use of each.
+  void count_uses(const BlockTable& table, int num_blocks);
+
+  // `tokens` are those whose K and V the table's blocks hold, from the first on, or will hold when the step that is
+  // being scheduled has run: their full blocks can be adopted from now on. Does nothing without prefix caching.
   void publish(BlockTable& table, std::span<const TokenId> tokens);
 
   // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, the
@@ -135,7 +138,7 @@ class BlockPool {
   std::vector<BlockId> free_;    // of those used before. A stack: the block freed last is still warm in the caches
   PrefixCaching prefix_caching_;
   PrefixCache prefixes_;
-  BlockOrder reusable_;  // blocks that nobody holds and prefixes_ knows
+  EvictionOrder reusable_;  // blocks that nobody holds and prefixes_ knows
 };
 
 }  // namespace dculab

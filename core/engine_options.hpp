@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/eviction_order.hpp"
 #include "core/expert_load.hpp"
 #include "core/kv_retention.hpp"
 #include "core/speculative_config.hpp"
@@ -41,6 +42,7 @@ struct EngineOptions {
   int kv_residual_tokens = 128;  // kivi4, kivi2: the newest tokens, at most this many, stay in F16: 32, 64, 96 or 128
   KvRetention kv_retention;
   bool enable_prefix_caching = false;
+  PrefixEviction prefix_eviction = PrefixEviction::lru;
   WeightFormat weights;                                // of the layers' matrices
   ActivationMode activations = ActivationMode::exact;  // of matmuls whose weights go with it
   Dtype activation_dtype = Dtype::f16;                 // f32 in the CPU engine

@@ -1,6 +1,7 @@
 // Whoever can run a step plan: the CPU engine, a GPU engine, or the simulator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -47,6 +48,16 @@ class Executor {
   // that were given host blocks.
   virtual void swap_blocks(std::span<const BlockCopy> /*out*/, std::span<const BlockCopy> /*in*/) {
     throw std::logic_error("this executor has no KV blocks in host memory");
+  }
+
+  // The contents of KV blocks in all layers, on their way from one executor to another of the same model and KV cache:
+  // written block after block to `to`, or read from where read_blocks wrote them. Bytes of a block: bytes_per_block().
+  [[nodiscard]] virtual std::size_t bytes_per_block() const { return 0; }
+  virtual void read_blocks(std::span<const BlockId>, std::span<std::byte> /*to*/) {
+    throw std::logic_error("this executor hands no KV blocks over");
+  }
+  virtual void write_blocks(std::span<const BlockId>, std::span<const std::byte> /*from*/) {
+    throw std::logic_error("this executor takes no KV blocks over");
   }
 
   // The sequence has ended: what is kept of it beside its KV blocks may go.

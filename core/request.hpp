@@ -1,7 +1,9 @@
 // What a user asks for (Request), and how far the engine has got with it (Sequence).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,8 +37,11 @@ struct Request {
   SamplingParams sampling{};
   // The K and V of the first tokens come from elsewhere: of all but the last from the server that computed the prompt,
   // and once there are blocks for them, the request decodes; or of a prefix from a store. After a preemption they are
-  // computed here. For lengths only: no executor can be handed them. Less than the prompt's tokens.
+  // computed here. Less than the prompt's tokens.
   int num_received_tokens = 0;
+  // Them, as Executor::read_blocks wrote the blocks that they fill, the last perhaps in part; null where a step is only
+  // priced. Let go once they are in the cache.
+  std::shared_ptr<const std::vector<std::byte>> received_kv{};
   std::vector<TokenId> stop_tokens{};  // generating one of them ends the request; it is kept as its last token
   EosHandling eos = EosHandling::stop;
   Seconds arrival{};  // at the engine

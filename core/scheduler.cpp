@@ -23,7 +23,7 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
     : options_(options),
       limits_(limits),
       contents_(contents),
-      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options)),
+      pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options), options.prefix_eviction),
       host_pool_(limits.num_host_blocks, options.block_size) {}
 
 void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
@@ -44,7 +44,8 @@ ScheduledStep Scheduler::schedule() {
           .sequences = scheduled_sequences(),
           .swapped_out = std::exchange(swapped_out_, {}),
           .swapped_in = std::exchange(swapped_in_, {}),
-          .copies = std::exchange(copies_, {})};
+          .copies = std::exchange(copies_, {}),
+          .received = std::exchange(received_, {})};
 }
 
 void Scheduler::schedule_decodes() {
@@ -69,6 +70,7 @@ void Scheduler::schedule_running_prefills() {
     if (!reserve(*sequence, sequence->num_tokens_in_cache() + chunk))
       throw std::logic_error("scheduler: a running prefill has lost its blocks");
     add(prefills_, *sequence, chunk, evicted);
+    publish_chunk(*sequence, chunk);
   }
 }
 
@@ -91,6 +93,11 @@ void Scheduler::admit() {
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
     add(received ? decodes_ : prefills_, sequence, chunk, 0);
+    publish_chunk(sequence, chunk);
+    if (sequence.request.received_kv) receive(sequence);
+    // A preempted sequence that finds its own blocks again is no second user.
+    if (sequence.num_preemptions == 0)
+      pool_.count_uses(sequence.block_table, pool_.blocks_for(sequence.num_shared_tokens));
     if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
   batch_.is_complete = true;
@@ -108,6 +115,24 @@ bool Scheduler::admit(Sequence& sequence) {
     sequence.num_computed_tokens = sequence.num_prefill_tokens = received;
   if (chunk_of(sequence) == 0 || !has_room_for(sequence)) return false;
   return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
+}
+
+// Who is admitted later in this step shares the blocks that it is about to fill: in each layer the K and V of all
+// sequences are written before one of them is read, and where a step is cut in two, those who come first in the batch
+// come first. Nobody is preempted between this and the step.
+void Scheduler::publish_chunk(Sequence& sequence, int num_new_tokens) {
+  publish(sequence, sequence.num_computed_tokens + num_new_tokens);
+}
+
+// What others have computed of the sequence and the prefix cache does not have.
+void Scheduler::receive(Sequence& sequence) {
+  const int first = pool_.blocks_for(sequence.num_shared_tokens);
+  const int end = pool_.blocks_for(sequence.request.num_received_tokens);
+  const auto kv = std::exchange(sequence.request.received_kv, nullptr);
+  if (first >= end || sequence.num_preemptions > 0) return;
+  const auto blocks =
+      sequence.block_table.blocks().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+  received_.push_back({.kv = kv, .first_block = first, .blocks = {blocks.begin(), blocks.end()}});
 }
 
 bool Scheduler::has_room_for(const Sequence& sequence) const {

@@ -5,10 +5,10 @@
 // youngest running sequence is preempted: it loses its blocks, goes to the front of the queue and is recomputed, or,
 // with PreemptionMode::swap and while the host has room, its blocks are copied to host memory and back when its turn
 // comes, before anybody who came later; what prefix caching still finds on the device is not copied back.
-// Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens; one token at least is
-// computed, for the logits. Samples of one prompt: when it has been computed, each gets a fork of its blocks. Source of
-// the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation and swapping (where
-// the samples of a prompt swap together; here each is a sequence of its own).
+// Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens, or that others fill in this
+// very step; one token at least is computed, for the logits. Samples of one prompt: when it has been computed, each
+// gets a fork of its blocks. Source of the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for
+// the reservation and swapping (where the samples of a prompt swap together; here each is a sequence of its own).
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,13 @@ struct SchedulerLimits {
   int draft_context = kLongestContext;  // tokens that the drafter can look back on
 };
 
+// KV blocks whose contents come from another executor.
+struct ReceivedBlocks {
+  std::shared_ptr<const std::vector<std::byte>> kv;  // Request::received_kv
+  int first_block = 0;                               // of it
+  std::vector<BlockId> blocks;                       // where that one and those behind it belong
+};
+
 struct ScheduledStep {
   Batch batch;  // empty when there is nothing to do; one new token of each sequence that decodes
   std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
@@ -48,6 +55,7 @@ struct ScheduledStep {
   std::vector<BlockCopy> swapped_out;  // to the host's blocks
   std::vector<BlockCopy> swapped_in;   // from the host's blocks
   std::vector<BlockCopy> copies;       // within the pool
+  std::vector<ReceivedBlocks> received{};
 };
 
 // What swapping has moved so far.
@@ -122,10 +130,13 @@ class Scheduler {
   void schedule_draft(Entry& entry, int most_tokens);
   void schedule_running_prefills();
   void admit();
+  void publish_chunk(Sequence& sequence, int num_new_tokens);
+  void publish(Sequence& sequence, int num_tokens);
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] bool swap_out(Sequence& sequence);
   [[nodiscard]] bool swap_in(Sequence& sequence);
+  void receive(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
   [[nodiscard]] bool reserve(Sequence& sequence, std::int64_t tokens_in_cache);
   [[nodiscard]] int evict(Sequence& sequence);
@@ -174,6 +185,7 @@ class Scheduler {
   std::vector<Sequence*> sampled_;
   std::vector<std::size_t> sampled_entries_;  // of step_
   std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;
+  std::vector<ReceivedBlocks> received_;
 };
 
 }  // namespace dculab

@@ -26,7 +26,12 @@ std::vector<SlotMove> Scheduler::finish_step(std::span<const Verdict> verdicts, 
 
 void Scheduler::record_computed(Sequence& sequence, int num_tokens) {
   sequence.num_computed_tokens += num_tokens;
-  const int held = std::min(sequence.num_computed_tokens, sequence.block_table.num_tokens());
+  publish(sequence, sequence.num_computed_tokens);
+}
+
+// The first `num_tokens` tokens, as far as they have blocks.
+void Scheduler::publish(Sequence& sequence, int num_tokens) {
+  const int held = std::min(num_tokens, sequence.block_table.num_tokens());
   pool_.publish(sequence.block_table, std::span(sequence.tokens).first(static_cast<std::size_t>(held)));
 }
 

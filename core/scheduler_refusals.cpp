@@ -45,6 +45,10 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
     return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
   if (auto reason = refusal_of_samples(request, options_)) return reason;
 
+  if (request.received_kv && (options_.kv_retention.policy != RetentionPolicy::all || is_kivi(options_.kv_cache_dtype)))
+    return "only a whole KV cache of one format is received from another engine, not one of kv_retention " +
+           std::string(name(options_.kv_retention.policy)) + " and " + std::string(name(options_.kv_cache_dtype));
+
   // The last generated token is handed out, never computed on.
   const int blocks = pool_.blocks_for(limits_.kv_demand(std::min(total - 1, capacity())));
   if (blocks > pool_.num_blocks())

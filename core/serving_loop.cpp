@@ -79,6 +79,7 @@ StepResult ServingLoop::execute(ScheduledStep scheduled) {
   if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
     parts_.executor.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
   if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
+  if (!scheduled.received.empty()) receive(scheduled);
   if (parts_.drafter != nullptr) draft(scheduled);
   plan_.batch = std::move(scheduled.batch);
   parts_.plan(plan_);
@@ -87,6 +88,18 @@ StepResult ServingLoop::execute(ScheduledStep scheduled) {
   report_.executor_time += result.duration;
   ++report_.num_steps;
   return result;
+}
+
+void ServingLoop::receive(const ScheduledStep& scheduled) {
+  const Seconds begin = parts_.clock.now();
+  const std::size_t block_bytes = parts_.executor.bytes_per_block();
+  for (const ReceivedBlocks& received : scheduled.received) {
+    const std::size_t first = block_bytes * static_cast<std::size_t>(received.first_block);
+    parts_.executor.write_blocks(received.blocks,
+                                 std::span(*received.kv).subspan(first, block_bytes * received.blocks.size()));
+    report_.num_received_blocks += std::ssize(received.blocks);
+  }
+  report_.receiving += parts_.clock.now() - begin;
 }
 
 void ServingLoop::draft(ScheduledStep& scheduled) {

@@ -107,6 +107,8 @@ struct ServingReport {
   int num_preemptions = 0;
   DraftCounts drafts{};
   Seconds drafting{};  // within the steps; executor_time leaves it out
+  std::int64_t num_received_blocks = 0;  // from other executors,
+  Seconds receiving{};                   // and how long writing them took, by the clock
 };
 
 // What the loop works with; all of it must outlive the loop.
@@ -145,6 +147,7 @@ class ServingLoop {
   void take_from_source();
   void queue_arrivals(Seconds now);
   [[nodiscard]] StepResult execute(ScheduledStep scheduled);
+  void receive(const ScheduledStep& scheduled);
   void draft(ScheduledStep& scheduled);
   void choose_tokens();
   void hand_out_tokens(Seconds now);

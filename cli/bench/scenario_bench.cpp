@@ -1,7 +1,6 @@
 #include "cli/bench/scenario_bench.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "cli/output/draft_report.hpp"
 #include "cli/serving/measured_serving.hpp"
@@ -33,8 +32,8 @@ namespace {
 
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
                                          const ModelShape& model, int threads, const std::string& draft_name) {
-  if (scenario.deployment.devices() != 1)
-    study::refuse_deployment(scenario, {"the engine here is one device; remove it"});
+  const engine::ReplicaChoices replicas =
+      replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
   if (!scenario.model.overrides.empty())
     throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
   const int asked = threads > 0 ? threads : scenario.measure.threads;
@@ -47,11 +46,12 @@ namespace {
     taken += weight_footprint(*draft, options.weights) + engine::memory_besides_kv(here, *draft, options);
     draft_block = engine::kv_block_bytes(*draft, options.block_size, options.kv_cache_dtype);
   }
-  const Bytes free = std::max(Bytes(), here.free_memory() - taken);
+  const Bytes free = std::max(Bytes(), here.free_memory() - taken) / static_cast<double>(replicas.replicas());
   return {.scenario = scenario,
           .options = options,
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free, draft_block),
-          .threads = asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency()),
+          .threads = std::max(1, engine::thread_count(asked) / replicas.replicas()),
+          .replicas = replicas,
           .speculative_model = draft_name};
 }
 
@@ -63,12 +63,14 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
     title += (title.empty() ? "" : "\n") + line;
   title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
            " preemptions, KV blocks used at most: " + std::to_string(served.timeline.most_used_blocks()) + " of " +
-           std::to_string(num_blocks);
+           std::to_string(num_blocks * std::max<std::int64_t>(1, std::ssize(served.replicas)));
   const DraftFigures drafts{.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
   if (drafts.counts.num_drafts > 0) title += "\n" + draft_summary(drafts);
   report.tables.push_back(latency_table(served.metrics));
   report.tables.back().title = title;
-  report.tables.push_back(timeline_table(served.timeline, num_blocks, 1));
+  const int engines = std::max(1, static_cast<int>(served.replicas.size()));
+  if (engines > 1) report.tables.push_back(served_replica_table(served));
+  report.tables.push_back(timeline_table(served.timeline, std::int64_t{num_blocks} * engines, engines));
   json["requests"] = served.metrics.requests();
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
@@ -77,6 +79,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   json["preemptions"] = served.num_preemptions;
   json["num_blocks"] = num_blocks;
   json["most_used_blocks"] = served.timeline.most_used_blocks();
+  if (engines > 1) json["replicas"] = served_replica_json(served);
   json["timeline"] = timeline_json(served.timeline);
   if (drafts.counts.num_drafts > 0) json["speculation"] = draft_json(drafts);
   report.json["runs"].push_back(std::move(json));

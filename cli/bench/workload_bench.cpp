@@ -16,6 +16,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
+#include "engine/generate/serve_replicas.hpp"
 #include "engine/measure/conversation_requests.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -66,6 +67,10 @@ struct ServingFigures {
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.max_num_seqs = choices.max_num_seqs;
   options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
+  options.engine.enable_prefix_caching = choices.enable_prefix_caching;
+  options.engine.prefix_eviction = parse_option("--prefix-eviction", choices.prefix_eviction, [&](const auto& text) {
+    return parse_prefix_eviction(text, choices.enable_prefix_caching);
+  });
   set_speculation(setting.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
@@ -73,9 +78,10 @@ struct ServingFigures {
 
 [[nodiscard]] std::vector<engine::TextRequest> requests_of(const WorkloadChoices& choices,
                                                            const std::vector<engine::AnsweredPrompt>& conversations,
-                                                           const engine::Generator& generator) {
-  auto requests = engine::sample_requests(conversations, generator.tokenizer(),
-                                          {.max_position_embeddings = generator.shape().max_position_embeddings},
+                                                           const engine::Tokenizer& tokenizer,
+                                                           const ModelShape& shape) {
+  auto requests = engine::sample_requests(conversations, tokenizer,
+                                          {.max_position_embeddings = shape.max_position_embeddings},
                                           choices.num_prompts, choices.seed);
   if (requests.empty())
     throw InputError(choices.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
@@ -99,6 +105,78 @@ struct ServingFigures {
   return generator.generate(requests, on_text).report;
 }
 
+// What a single engine's report says of its requests, of several that shared them.
+void add_finished(const Sequence& sequence, ServingReport& report) {
+  report.requests.push_back({.id = sequence.request.id,
+                             .num_prompt_tokens = sequence.num_prompt_tokens(),
+                             .num_generated = sequence.num_generated(),
+                             .num_cached_tokens = sequence.num_cached_tokens,
+                             .num_preemptions = sequence.num_preemptions,
+                             .finish_reason = sequence.finish_reason,
+                             .arrival = sequence.request.arrival,
+                             .ttft = sequence.ttft(),
+                             .tpot = sequence.tpot(),
+                             .latency = sequence.latency()});
+  report.duration = std::max(report.duration, sequence.token_times.back());
+  report.num_prompt_tokens += sequence.num_prompt_tokens();
+  report.num_cached_tokens += sequence.num_cached_tokens;
+  report.num_generated_tokens += sequence.num_generated();
+  report.num_preemptions += sequence.num_preemptions;
+}
+
+// The requests' tokens, all at once, one after the other.
+[[nodiscard]] engine::NextRequest as_tokens(const std::vector<engine::TextRequest>& requests,
+                                            const engine::Tokenizer& tokenizer) {
+  return [&requests, &tokenizer, next = std::size_t{}]() mutable -> std::optional<Request> {
+    if (next == requests.size()) return std::nullopt;
+    const engine::TextRequest& text = requests[next];
+    return Request{.id = static_cast<SequenceId>(next++),
+                   .prompt_token_ids = tokenizer.encode(text.prompt, engine::SpecialTokens::add),
+                   .max_tokens = text.max_tokens,
+                   .sampling = text.sampling,
+                   .eos = text.eos};
+  };
+}
+
+[[nodiscard]] engine::ReplicaChoices replica_choices(const WorkloadChoices& choices) {
+  const auto parse = [](const std::string& text) {
+    for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
+                                  Routing::prefix_affinity})
+      if (text == name(routing)) return routing;
+    throw InputError("'" + text + "' is not a routing; use round_robin, random, least_requests, least_tokens or " +
+                     "prefix_affinity");
+  };
+  const Routing routing = parse_option("--routing", choices.routing, parse);
+  if (routing != Routing::round_robin && choices.data_parallel_size == 1)
+    throw InputError("--routing", "does nothing with a single replica; add --data-parallel-size");
+  return {.data_parallel_size = choices.data_parallel_size, .routing = routing};
+}
+
+[[nodiscard]] ServingReport serve_on_replicas(const std::filesystem::path& folder, const engine::ModelWeights& weights,
+                                              const engine::GeneratorOptions& asked, const WorkloadChoices& choices,
+                                              const std::vector<engine::AnsweredPrompt>& conversations,
+                                              Report& report, ProgressBar& bar) {
+  const engine::Tokenizer tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
+  const std::vector<engine::TextRequest> requests = requests_of(choices, conversations, tokenizer, weights.shape);
+  const EngineOptions options = engine::served_options(asked, weights.shape);
+  const auto replicas = engine::open_replicas(weights, options, asked, choices.data_parallel_size);
+  if (report.heading.empty())
+    report.heading = {std::to_string(replicas->count()) + " replicas on " + replicas->executor(0).device_name() +
+                      " each, " + replicas->executor(0).build_name()};
+  ServingReport served;
+  const auto finish = [&](const Sequence& sequence) {
+    add_finished(sequence, served);
+    bar.update("serving", static_cast<double>(served.requests.size()) / static_cast<double>(requests.size()));
+  };
+  const engine::ServedWorkload run = engine::serve_on_replicas(
+      *replicas, options, replica_choices(choices), as_tokens(requests, tokenizer), {.on_finished = finish});
+  served.num_steps = run.num_steps;
+  served.executor_time = run.busy;
+  served.drafts = run.drafts;
+  served.drafting = run.drafting;
+  return served;
+}
+
 void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
   const ServingFigures figures = figures_of(served);
   const auto time = [](Seconds seconds) { return Cell(config::short_text(seconds), seconds.value()); };
@@ -111,6 +189,7 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"block_size", block_size},
                                  {"requests", served.requests.size()},
                                  {"prompt_tokens", served.num_prompt_tokens},
+                                 {"cached_prompt_tokens", served.num_cached_tokens},
                                  {"generated_tokens", served.num_generated_tokens},
                                  {"duration_seconds", served.duration.value()},
                                  {"steps", served.num_steps},
@@ -160,6 +239,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   report.json["workload"] = choices.file;
   report.json["activations"] = setting.activations;
   report.json["arrival"] = "all_at_once";
+  report.json["data_parallel_size"] = replica_choices(choices).replicas();
   report.json["rows"] = Json::array();
   Table& table = report.tables.emplace_back();
   table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
@@ -170,11 +250,18 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
     for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {
       engine::GeneratorOptions options = generator_options(choices, setting, block_size, kv_cache_dtype);
       options.draft_weights = draft;
+      if (choices.data_parallel_size > 1) {
+        const ServingReport served = serve_on_replicas(folder, weights, options, choices, conversations, report, bar);
+        add_row(report, kv_cache_dtype, block_size, served);
+        if (setting.speculation.asked()) add_drafts(report, served);
+        continue;
+      }
       engine::Generator generator(folder, weights, options);
       if (report.heading.empty())
         report.heading = {generator.executor().device_name() + ", " + generator.executor().build_name()};
       const std::string label = "KV " + kv_cache_dtype + ", block " + std::to_string(block_size);
-      const ServingReport served = serve(generator, requests_of(choices, conversations, generator), label, bar);
+      const ServingReport served =
+          serve(generator, requests_of(choices, conversations, generator.tokenizer(), generator.shape()), label, bar);
       add_row(report, kv_cache_dtype, block_size, served);
       if (setting.speculation.asked()) add_drafts(report, served);
       add_experts(report, generator.executor().take_expert_histogram());

@@ -17,6 +17,10 @@ struct WorkloadChoices {
   std::uint64_t seed = 1;
   int max_num_seqs = 256;
   int max_num_batched_tokens = 2048;
+  bool enable_prefix_caching = false;
+  std::string prefix_eviction = "lru";
+  int data_parallel_size = 1;  // replicas that share the CPU
+  std::string routing = "round_robin";
 };
 
 // What `bench` knows besides: which model, on what, with which caches. A row for each block size and KV dtype.

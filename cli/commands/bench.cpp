@@ -149,6 +149,7 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
                              "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
+                             "--enable-prefix-caching", "--prefix-eviction", "--data-parallel-size", "--routing",
                              "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
@@ -216,6 +217,21 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
   command
       .add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: new tokens per step at most")
       ->check(at_least(1))
+      ->needs(file);
+  command
+      .add_flag("--enable-prefix-caching", choices.enable_prefix_caching,
+                "Workload: prompts that begin alike share what has been computed")
+      ->needs(file);
+  command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
+  command
+      .add_option("--data-parallel-size", choices.data_parallel_size,
+                  "Workload: replicas that share the CPU's cores and memory, each with its own KV cache")
+      ->check(between(1, config::kMostThreads))
+      ->needs(file);
+  command
+      .add_option("--routing", choices.routing,
+                  "Workload: which replica takes a request: round_robin, random, least_requests, least_tokens or "
+                  "prefix_affinity")
       ->needs(file);
 }
 

@@ -79,7 +79,7 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
       sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens,
                     prediction.draft_memory);
   prediction.shares_experts = scenario.deployment.shares_experts();
-  prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(sim::ReplicaRole::both), prediction.machine,
+  prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(ReplicaRole::both), prediction.machine,
                                                    prediction.model, prediction.options);
   if (prediction.shares_experts)
     prediction.micro_batches =

@@ -94,7 +94,7 @@ struct SimulateChoices {
   for (const sim::ReplicaRun& replica : run.replicas) {
     const double busy = replica.busy / run.metrics.duration();
     std::string title = std::to_string(++number);
-    if (replica.role != sim::ReplicaRole::both) title += " " + std::string(name(replica.role));
+    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
     table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
                           Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
   }

@@ -22,6 +22,13 @@ ActivationMode parse_activations(const std::string& text) {
   throw InputError("'" + text + "' is not a way to take activations; use exact, int8 or bf16");
 }
 
+PrefixEviction parse_prefix_eviction(const std::string& text, bool enable_prefix_caching) {
+  if (text != "lru" && text != "lfu") throw InputError("'" + text + "' is not an order; use lru or lfu");
+  if (text == "lfu" && !enable_prefix_caching)
+    throw InputError("does nothing without a prefix cache; add --enable-prefix-caching");
+  return text == "lfu" ? PrefixEviction::lfu : PrefixEviction::lru;
+}
+
 RetentionPolicy parse_policy(const std::string& text) {
   if (const auto policy = parse_retention_policy(text)) return *policy;
   throw InputError("'" + text + "' is not a policy; use all, window, sinks or heavy-hitters");

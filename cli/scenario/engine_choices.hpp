@@ -17,6 +17,12 @@ inline constexpr const char* kActivationsHelp =
     "BF16 dot product with BF16 weights";
 [[nodiscard]] ActivationMode parse_activations(const std::string& text);
 
+// Of `--prefix-eviction`: "lru" or "lfu", with `--enable-prefix-caching`. Throws InputError.
+inline constexpr const char* kPrefixEvictionHelp =
+    "Prefix caching: which free blocks are given out first: lru, those used longest ago; lfu, those used least, with "
+    "aging";
+[[nodiscard]] PrefixEviction parse_prefix_eviction(const std::string& text, bool enable_prefix_caching);
+
 // "all", "window", "sinks" or "heavy-hitters". Throws InputError.
 [[nodiscard]] RetentionPolicy parse_policy(const std::string& text);
 [[nodiscard]] std::string policy_text(RetentionPolicy policy);

@@ -16,8 +16,12 @@ constexpr std::array<std::string_view, 12> kElsewhere{"schema",  "question",    
 
 // What decides which steps there are, and no step's price. max_num_seqs and max_num_batched_tokens take memory, so that
 // fewer sequences fit.
-constexpr std::array<std::string_view, 5> kScheduling{"engine.batching", "engine.preemption_mode", "engine.swap_space",
-                                                      "engine.enable_chunked_prefill", "engine.enable_prefix_caching"};
+constexpr std::array<std::string_view, 6> kScheduling{"engine.batching",
+                                                      "engine.preemption_mode",
+                                                      "engine.swap_space",
+                                                      "engine.enable_chunked_prefill",
+                                                      "engine.enable_prefix_caching",
+                                                      "engine.prefix_eviction"};
 
 template <class Words>
 [[nodiscard]] bool has(const Words& words, std::string_view word) {

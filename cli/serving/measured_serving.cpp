@@ -8,6 +8,7 @@
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "config/unit_text.hpp"
+#include "core/error.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
@@ -51,49 +52,152 @@ void warm_up(engine::OpenModel& model, const EngineOptions& options, const Reque
   static_cast<void>(engine::serve(model, options, few));
 }
 
-// With the blocks that the server is given.
-[[nodiscard]] engine::OpenModel open(const MeasuredServer& server) {
+// A model's weights with those that draft for it.
+struct ServedWeights {
+  engine::ModelWeights model;
+  engine::DraftWeights draft{};
+};
+
+[[nodiscard]] ServedWeights load_served(const MeasuredServer& server) {
   const auto folder = study::find_model(server.scenario.model.name);
-  engine::ModelWeights weights = load_or_make_weights(folder, server.options.weights);
+  ServedWeights weights{.model = load_or_make_weights(folder, server.options.weights)};
   const SpeculativeMethod method = server.options.speculative_config.method;
-  engine::DraftWeights draft;
+  engine::DraftWeights& draft = weights.draft;
   if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
     draft.model = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
-    engine::require_draft_of(weights.shape, draft.model->shape, server.options);
+    engine::require_draft_of(weights.model.shape, draft.model->shape, server.options);
   }
   if (method == SpeculativeMethod::medusa)
-    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights);
+    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights.model);
   if (method == SpeculativeMethod::mtp)
-    draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights);
-  return engine::open_model(std::move(weights), server.options, std::move(draft), engine::open_device({}),
-                            server.num_blocks, server.threads);
+    draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights.model);
+  return weights;
+}
+
+// What a run leaves behind: steps for the trace, and how far it has got.
+class Watch {
+ public:
+  Watch(const MeasuredServer& server, const ModelShape& model, int requests)
+      : requests_(requests), sample_(model, server.options, server.most_trace_steps) {
+    if (server.machine == nullptr) return;
+    warmth_.assign(static_cast<std::size_t>(server.replicas.replicas()), sim::CacheWarmth(*server.machine));
+  }
+
+  void finish() { bar_.update("serving", static_cast<double>(++finished_) / requests_); }
+  void see(const ServedStep& step, std::size_t replica) {
+    sample_.add(step, warmth_.empty() ? 0 : warmth_[replica].cold_share(step.begin));
+  }
+  [[nodiscard]] Trace trace(const engine::ModelExecutor& executor) const {
+    return {engine::trace_header(executor, "steps of a run that served requests, each once"), sample_.steps()};
+  }
+
+ private:
+  ProgressBar bar_;
+  int requests_, finished_ = 0;
+  engine::StepSample sample_;
+  std::vector<sim::CacheWarmth> warmth_;  // of each replica's devices, where the machine is known
+};
+
+MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights, const RequestWorkload& workload) {
+  engine::OpenModel model =
+      engine::open_model(std::move(weights.model), server.options, std::move(weights.draft), engine::open_device({}),
+                         server.num_blocks, server.threads);
+  model.executor->set_op_timing(server.op_timing);
+  warm_up(model, server.options, workload);
+  engine::ServeCallbacks callbacks;
+  std::optional<engine::MeasuredAloneLatency> alone;
+  if (server.scenario.slo.slowdown) {
+    alone.emplace(model, server.options, workload);
+    callbacks.alone_latency = [&alone](int prompt, int output) { return alone->latency(prompt, output); };
+  }
+  Watch watch(server, model.executor->shape(), workload.requests);
+  callbacks.on_finished = [&] { watch.finish(); };
+  callbacks.on_step = [&](const ServedStep& step) { watch.see(step, 0); };
+  MeasuredServing result;
+  result.served = engine::serve(model, server.options, workload, server.scenario.slo, callbacks);
+  result.trace = watch.trace(*model.executor);
+  return result;
+}
+
+MeasuredServing measure_several(const MeasuredServer& server, const ServedWeights& weights,
+                                const RequestWorkload& workload) {
+  const auto replicas = engine::open_replicas(weights.model, server.options, weights.draft, server.num_blocks,
+                                              server.threads, server.replicas.replicas());
+  replicas->run([&](int, engine::OpenModel& model) {
+    model.executor->set_op_timing(server.op_timing);
+    warm_up(model, server.options, workload);
+  });
+  Watch watch(server, replicas->executor(0).shape(), workload.requests);
+  const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
+  MeasuredServing result;
+  result.served =
+      engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
+                                {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
+  result.trace = watch.trace(replicas->executor(0));
+  return result;
 }
 
 }  // namespace
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
-  const config::Scenario& scenario = server.scenario;
-  engine::OpenModel model = open(server);
-  const engine::ModelExecutor& executor = *model.executor;
-  model.executor->set_op_timing(server.op_timing);
-  warm_up(model, server.options, workload);
-  engine::ServeCallbacks callbacks;
-  std::optional<engine::MeasuredAloneLatency> alone;
-  if (scenario.slo.slowdown) {
-    alone.emplace(model, server.options, workload);
-    callbacks.alone_latency = [&alone](int prompt, int output) { return alone->latency(prompt, output); };
+  ServedWeights weights = load_served(server);
+  if (server.replicas.replicas() == 1) return measure_one(server, std::move(weights), workload);
+  return measure_several(server, weights, workload);
+}
+
+engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const EngineOptions& options,
+                                     const std::string& asking) {
+  const sim::Deployment& deployment = scenario.deployment;
+  const sim::ReplicaDevices devices = deployment.of(ReplicaRole::both);
+  if (devices.devices() != 1 || deployment.prefill || deployment.decode || deployment.kv_store)
+    throw InputError(asking, "runs replicas of one device each on this machine; leave what divides a model and " +
+                                 std::string("kv_store out of deployment"));
+  if (deployment.kv_transfer_bandwidth || deployment.kv_transfer_latency)
+    throw InputError(asking, "hands the KV cache over through this machine's memory; leave deployment.kv_transfer out");
+  if (deployment.replicas() > 1 && scenario.slo.slowdown)
+    throw InputError(asking, "runs no request alone beside several replicas; leave slo.slowdown out");
+  engine::ReplicaChoices choices{.data_parallel_size = deployment.data_parallel_size,
+                                 .routing = deployment.routing,
+                                 .prefill_replicas = deployment.prefill_replicas,
+                                 .decode_replicas = deployment.decode_replicas,
+                                 .role_switching = deployment.role_switching};
+  if (const auto found = engine::problems(choices, options); !found.empty())
+    throw InputError(asking, found.front());
+  return choices;
+}
+
+Table served_replica_table(const engine::ServedWorkload& served) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions", "handed over", "copied out", "copied in"};
+  int number = 0;
+  for (const engine::ServedReplica& replica : served.replicas) {
+    const double busy = replica.busy / served.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
+                          config::short_text(replica.handed_over_bytes),
+                          Cell(config::short_text(replica.sending), replica.sending.value()),
+                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
   }
-  ProgressBar bar;
-  int finished = 0;
-  engine::StepSample sample(executor.shape(), server.options, server.most_trace_steps);
-  std::optional<sim::CacheWarmth> warmth;
-  if (server.machine != nullptr) warmth.emplace(*server.machine);
-  MeasuredServing result;
-  callbacks.on_finished = [&] { bar.update("serving", static_cast<double>(++finished) / workload.requests); };
-  callbacks.on_step = [&](const ServedStep& step) { sample.add(step, warmth ? warmth->cold_share(step.begin) : 0); };
-  result.served = engine::serve(model, server.options, workload, scenario.slo, callbacks);
-  result.trace = {engine::trace_header(executor, "steps of a run that served requests, each once"), sample.steps()};
-  return result;
+  return table;
+}
+
+Json served_replica_json(const engine::ServedWorkload& served) {
+  Json json = Json::array();
+  for (const engine::ServedReplica& replica : served.replicas)
+    json.push_back({{"role", name(replica.role)},
+                    {"role_switches", replica.role_switches},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / served.metrics.duration()},
+                    {"prompts_handed_over", replica.handed_over},
+                    {"bytes_handed_over", replica.handed_over_bytes.value()},
+                    {"sending_seconds", replica.sending.value()},
+                    {"receiving_seconds", replica.receiving.value()}});
+  return json;
 }
 
 std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {

@@ -8,7 +8,7 @@
 #include "config/scenario_file.hpp"
 #include "core/engine_options.hpp"
 #include "core/workload.hpp"
-#include "engine/generate/serve.hpp"
+#include "engine/generate/serve_replicas.hpp"
 #include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -24,6 +24,7 @@ struct MeasuredServer {
   engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
   const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
+  engine::ReplicaChoices replicas{};                   // several: blocks, threads and machine are those of each
   std::string speculative_model{};  // options.speculative_config's draft model or heads: their folder, or a name
 };
 
@@ -39,6 +40,15 @@ struct MeasuredServing {
 
 // A metric's value with its unit: "12.3 ms", "51.2".
 [[nodiscard]] Cell figure_cell(const std::string& metric, double value);
+
+// How the scenario's deployment is served here, with these options. Throws InputError, naming `asking`, for what
+// several replicas of one machine do not do.
+[[nodiscard]] engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const EngineOptions& options,
+                                                   const std::string& asking);
+
+// Several replicas in rows: what each did, and what it handed over.
+[[nodiscard]] Table served_replica_table(const engine::ServedWorkload& served);
+[[nodiscard]] Json served_replica_json(const engine::ServedWorkload& served);
 
 // Metric by metric: simulated, measured, and how far the first is from the second.
 [[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,

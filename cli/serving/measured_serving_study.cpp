@@ -1,16 +1,11 @@
 #include "cli/serving/measured_serving_study.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
-#include <optional>
 #include <set>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/serving/measured_serving.hpp"
-#include "cli/serving/serving_interval.hpp"
+#include "cli/serving/served_comparison.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
@@ -20,7 +15,6 @@
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/pauses.hpp"
-#include "sim/serving/step_sample.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/scenario/request_workload.hpp"
 
@@ -30,28 +24,11 @@ namespace {
 constexpr std::size_t kKeptSteps = 2000;   // of each run
 constexpr std::size_t kFittedSteps = 400;  // more hardly change the fit, and take longer
 
-// What is compared, and how far the simulator may be off.
-struct Limit {
-  const char* metric;
-  double most;
-};
-constexpr std::array<Limit, 5> kLimits{{{"output_tokens_per_second", 0.05},
-                                        {"ttft_p50", 0.10},
-                                        {"ttft_p99", 0.20},
-                                        {"tpot_p50", 0.10},
-                                        {"tpot_p99", 0.20}}};
-
-using Figures = std::map<std::string, double>;
-
-// A point of the sweep, with what its rounds gave.
-struct ServedPoint {
-  const config::SweepPoint* point;
-  sim::SimulatedServer server;
-  RequestWorkload workload;
-  std::vector<std::vector<TraceStep>> other_rounds{};  // steps of the other requests
-  std::vector<TraceStep> calibrating{};                // of these, those of the middle rounds
-  TraceHeader header{};
-  std::vector<Figures> rounds{};  // of the own requests
+// Points whose engines have the same share of this machine, which is calibrated for them.
+struct ServedGroup {
+  int replicas = 1;
+  sim::Machine machine;
+  std::vector<ServedPoint> points{};
 };
 
 // Drawn alike, from another seed.
@@ -72,20 +49,28 @@ struct ServedPoint {
   }
 }
 
-[[nodiscard]] std::vector<ServedPoint> points_of(const std::vector<config::SweepPoint>& sweep,
+[[nodiscard]] ServedPoint served_point(const config::SweepPoint& point, const sim::Machine& host) {
+  sim::SimulatedServer server = resolve_server(point.scenario, host);
+  make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
+  RequestWorkload workload = study::resolve_requests(point.scenario, server.model);
+  if (same_requests(workload, other_requests(point.scenario, server.model)))
+    throw InputError(point.scenario.file,
+                     "workload: has no other requests to calibrate on, another seed gives the same; draw arrivals or "
+                     "lengths, or compare with `dculab simulate --measure`");
+  return {&point, std::move(server), std::move(workload)};
+}
+
+[[nodiscard]] std::vector<ServedGroup> groups_of(const std::vector<config::SweepPoint>& sweep,
                                                  const sim::Machine& host) {
-  std::vector<ServedPoint> points;
+  std::vector<ServedGroup> groups;
   for (const config::SweepPoint& point : sweep) {
-    sim::SimulatedServer server = resolve_server(point.scenario, host);
-    make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
-    RequestWorkload workload = study::resolve_requests(point.scenario, server.model);
-    if (same_requests(workload, other_requests(point.scenario, server.model)))
-      throw InputError(point.scenario.file,
-                       "workload: has no other requests to calibrate on, another seed gives the same; draw arrivals or "
-                       "lengths, or compare with `dculab simulate --measure`");
-    points.push_back({&point, std::move(server), std::move(workload)});
+    ServedPoint served = served_point(point, host);
+    const int replicas = point.scenario.deployment.replicas();
+    auto group = std::ranges::find(groups, replicas, &ServedGroup::replicas);
+    if (group == groups.end()) group = groups.insert(group, {.replicas = replicas, .machine = served.server.machine});
+    group->points.push_back(std::move(served));
   }
-  return points;
+  return groups;
 }
 
 void serve_round(ServedPoint& served) {
@@ -95,14 +80,16 @@ void serve_round(ServedPoint& served) {
                               .threads = served.server.machine.compute_units,
                               .op_timing = engine::OpTiming::on,
                               .machine = &served.server.machine,
-                              .most_trace_steps = kKeptSteps};
+                              .most_trace_steps = kKeptSteps,
+                              .replicas = replicas_here(served.point->scenario, served.server.options, "--measure")};
   MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
   if (const std::string of = choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
   served.other_rounds.push_back(std::move(calibrating.trace.steps));
   served.header = std::move(calibrating.trace.header);
-  const MeasuredServing own = measure(engine, served.workload);
+  MeasuredServing own = measure(engine, served.workload);
   served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
+  served.last = std::move(own.served);
 }
 
 // The round, or the two, whose steps took neither longest nor shortest together: what is compared is the median of the
@@ -119,19 +106,6 @@ void calibrate_on_middle_rounds(std::vector<ServedPoint>& points) {
   for (const std::size_t middle : std::set{(rounds.size() - 1) / 2, rounds.size() / 2})
     for (ServedPoint& point : points)
       std::ranges::move(point.other_rounds[rounds[middle].second], std::back_inserter(point.calibrating));
-}
-
-// Metric by metric, over the rounds.
-[[nodiscard]] Figures median_figures(const std::vector<Figures>& rounds) {
-  Figures medians;
-  for (const auto& [metric, any] : rounds.front()) {
-    std::vector<double> values;
-    for (const Figures& round : rounds)
-      if (round.contains(metric)) values.push_back(round.at(metric));
-    std::ranges::sort(values);
-    medians[metric] = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-  }
-  return medians;
 }
 
 // Each as likely as `host` expects it to take long, so that the few prefills, which take most of the time, are among
@@ -175,111 +149,54 @@ void calibrate_on_middle_rounds(std::vector<ServedPoint>& points) {
   return 1 / (1 + std::max(0.0, pauses / open));
 }
 
-// What the simulator expects of a point, and between what.
-struct Expected {
-  Figures figures;
-  Intervals intervals;
-};
-
-[[nodiscard]] Expected simulated(const ServedPoint& served, const sim::Machine& machine) {
-  sim::SimulatedServer server = served.server;
-  server.machine = machine;
-  const ServiceLevel& slo = served.point->scenario.slo;
-  sim::StepSample sample(sim::kSampledSteps);
-  const sim::ServingRun run =
-      sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
-  Expected expected{compared_figures(run.metrics, run.num_steps), {}};
-  expected.intervals = serving_intervals(server, served.workload, slo, sim::step_confidence(server, sample.batches()),
-                                         expected.figures, 0);
-  return expected;
+// Fits the group's machine to its calibrating steps, and cites them.
+[[nodiscard]] sim::Machine calibrate(ServedGroup& group, std::vector<TraceStep> steps, Report& report) {
+  sim::Fit fit = sim::calibrate(group.machine, steps);
+  fit.machine.stack.reached.undisturbed = undisturbed(group.points, fit.machine);
+  const std::string of = group.replicas == 1 ? "" : std::to_string(group.replicas) + " replicas, each on its share: ";
+  report.heading.push_back(of + "calibrated on " + std::to_string(steps.size()) +
+                           " steps of other requests at the same rates: median |error| " +
+                           percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
+                           ", bias " + percent(fit.error.bias) + "; pauses take " +
+                           percent(1 - fit.machine.stack.reached.undisturbed) + " of short steps' time");
+  return std::move(fit.machine);
 }
 
-// "12 ms .. 14 ms"
-[[nodiscard]] Cell range_cell(const std::string& metric, double low, double high) {
-  return {figure_cell(metric, low).text + " .. " + figure_cell(metric, high).text};
-}
-
-[[nodiscard]] Cell rounds_cell(const std::vector<Figures>& rounds, const std::string& metric) {
-  std::vector<double> values;
-  for (const Figures& figures : rounds) values.push_back(figures.at(metric));
-  const auto [lowest, highest] = std::ranges::minmax_element(values);
-  return range_cell(metric, *lowest, *highest);
-}
-
-struct Verdicts {
-  int within = 0;  // their limits
-  int inside = 0;  // their intervals
-};
-
-void add_point(const ServedPoint& served, const sim::Machine& machine, Table& table, Report& report, Verdicts& all) {
-  const Expected expected = simulated(served, machine);
-  const Figures measured = median_figures(served.rounds);
-  Json json{{"choices", Json::object()}, {"metrics", Json::object()}};
-  for (const auto& [key, value] : served.point->choices) json["choices"][key] = value;
-  for (const auto& [metric, most] : kLimits) {
-    if (!measured.contains(metric) || !expected.figures.contains(metric)) continue;
-    const double figure = expected.figures.at(metric), real = measured.at(metric), off = figure / real - 1;
-    const auto [low, high] = expected.intervals.at(metric);
-    const bool holds = std::abs(off) <= most;
-    all.within += holds ? 1 : 0;
-    all.inside += real >= low && real <= high ? 1 : 0;
-    std::vector<Cell> row;
-    for (const auto& [key, value] : served.point->choices) row.emplace_back(value);
-    row.insert(row.end(),
-               {metric, figure_cell(metric, figure), range_cell(metric, low, high), figure_cell(metric, real),
-                Cell((off < 0 ? "" : "+") + percent(off, 2), off), Cell(percent(most), most), holds ? "yes" : "no"});
-    row.push_back(rounds_cell(served.rounds, metric));
-    table.rows.push_back(std::move(row));
-    json["metrics"][metric] = {
-        {"simulated", figure}, {"interval", {low, high}}, {"measured", real}, {"limit", most}, {"within", holds}};
+void add_replicas(const ServedGroup& group, Report& report) {
+  if (group.replicas == 1) return;
+  for (const ServedPoint& served : group.points) {
+    report.tables.push_back(served_replica_table(*served.last));
+    const std::string of = choices_text(*served.point);
+    report.tables.back().title = "Replicas, measured in the last round" + (of.empty() ? "" : ": " + of);
   }
-  report.json["points"].push_back(std::move(json));
-}
-
-void add_comparison(const std::vector<ServedPoint>& points, const sim::Machine& machine, Report& report) {
-  Table table;
-  table.title = "Simulated against measured on this machine";
-  for (const auto& [key, value] : points.front().point->choices) table.columns.push_back(axis_title(key));
-  for (const char* column :
-       {"metric", "simulated", "90 % interval", "measured", "off by", "limit", "within", "all rounds measured"})
-    table.columns.emplace_back(column);
-  report.json["points"] = Json::array();
-  Verdicts all;
-  for (const ServedPoint& served : points) add_point(served, machine, table, report, all);
-  const std::string of_all = " of " + std::to_string(table.rows.size());
-  table.notes = {"The median of " + std::to_string(points.front().rounds.size()) + " rounds, metric by metric",
-                 std::to_string(all.within) + of_all + " within their limits, " + std::to_string(all.inside) + of_all +
-                     " inside their intervals: what the steps' 90 % interval, all steps wrong alike, makes of them"};
-  report.json["within"] = all.within;
-  report.json["inside_interval"] = all.inside;
-  report.json["compared"] = table.rows.size();
-  report.tables.push_back(std::move(table));
 }
 
 }  // namespace
 
 MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim::Machine& host, Report& report) {
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
-  std::vector<ServedPoint> points = points_of(sweep, host);
-  MeasuredStudy study;
+  std::vector<ServedGroup> groups = groups_of(sweep, host);
   for (int round = 0; round < scenario.measure.repeats; ++round)
-    for (ServedPoint& served : points) serve_round(served);
-  calibrate_on_middle_rounds(points);
-  study.trace.header = points.front().header;
-  study.trace.steps = steps_to_fit(points, host);
-  sim::Fit fit = sim::calibrate(host, study.trace.steps);
-  fit.machine.stack.reached.undisturbed = undisturbed(points, fit.machine);
+    for (ServedGroup& group : groups)
+      for (ServedPoint& served : group.points) serve_round(served);
   report.heading.push_back(host.description);
-  report.heading.push_back("calibrated on " + std::to_string(study.trace.steps.size()) +
-                           " steps of other requests at the same rates: median |error| " +
-                           percent(fit.error.median_abs_error) + ", P90 " + percent(fit.error.p90_abs_error) +
-                           ", bias " + percent(fit.error.bias) + "; pauses take " +
-                           percent(1 - fit.machine.stack.reached.undisturbed) + " of short steps' time");
-  add_comparison(points, fit.machine, report);
-  config::cite(fit.machine, "stack.reached.undisturbed", sim::Evidence::measured,
+  report.json["points"] = Json::array();
+  ServedComparison comparison(sweep.front());
+  MeasuredStudy study;
+  for (ServedGroup& group : groups) {
+    calibrate_on_middle_rounds(group.points);
+    std::vector<TraceStep> steps = steps_to_fit(group.points, group.machine);
+    sim::Machine machine = calibrate(group, steps, report);
+    for (const ServedPoint& served : group.points) comparison.add(served, machine, report);
+    if (!study.trace.steps.empty()) continue;  // the first group's are what is left of the study
+    study.trace = {group.points.front().header, std::move(steps)};
+    study.machine = std::move(machine);
+  }
+  comparison.finish(scenario.measure.repeats, report);
+  for (const ServedGroup& group : groups) add_replicas(group, report);
+  config::cite(study.machine, "stack.reached.undisturbed", sim::Evidence::measured,
                "dculab: how much longer than priced the served steps took on average");
-  study::cite_fit(fit.machine, std::to_string(study.trace.steps.size()) + " served steps");
-  study.machine = fit.machine;
+  study::cite_fit(study.machine, std::to_string(study.trace.steps.size()) + " served steps");
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
   return study;
 }

@@ -6,7 +6,9 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/scenario/idle_axes.hpp"
+#include "cli/serving/measured_serving.hpp"
 #include "core/error.hpp"
+#include "sim/hardware/process_share.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -130,11 +132,15 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
 }
 
 void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
-  if (scenario.deployment.devices() != 1)
-    throw InputError("--measure", "runs one engine on one machine; leave several devices out");
   if (server.options.speculative_config.enabled())
     throw InputError("--measure", "serves without drafts; leave engine.speculative_config out");
   require_same(server.machine, scenario, remedy);
+  const int replicas = replicas_here(scenario, server.options, "--measure").replicas();
+  if (replicas > server.machine.compute_units)
+    throw InputError("--measure", std::to_string(replicas) + " replicas do not get a core each of " +
+                                      server.machine.name + ", which has " +
+                                      std::to_string(server.machine.compute_units));
+  server.machine = sim::process_share(server.machine, replicas);
   const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
   const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
   server.num_blocks =

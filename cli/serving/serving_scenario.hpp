@@ -33,8 +33,9 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 [[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
 
 // Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
-// or fewer when gpu_memory_utilization of the machine's memory holds fewer. Throws InputError where the engine here
-// would not run what is simulated; `remedy` says how to name a machine that it would.
+// or fewer when gpu_memory_utilization of the machine's memory holds fewer. Of several replicas each has its share of
+// the machine, which is `server`'s from then on. Throws InputError where the engine here would not run what is
+// simulated; `remedy` says how to name a machine that it would.
 void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy);
 
 }  // namespace dculab::cli

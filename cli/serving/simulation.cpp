@@ -23,12 +23,14 @@ namespace {
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
-  for (const sim::ReplicaRun& replica : run.replicas)
+  for (const sim::ReplicaRun& replica : run.replicas) {
     json.push_back({{"role", name(replica.role)},
                     {"requests", replica.requests},
                     {"steps", replica.num_steps},
                     {"preemptions", replica.num_preemptions},
                     {"utilization", replica.busy / run.metrics.duration()}});
+    if (replica.role_switches > 0) json.back()["role_switches"] = replica.role_switches;
+  }
   return json;
 }
 
@@ -62,7 +64,13 @@ namespace {
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
     MeasuredServing run =
-        measure({scenario, server.options, *server.num_blocks, server.machine.compute_units, timing, &server.machine},
+        measure({.scenario = scenario,
+                 .options = server.options,
+                 .num_blocks = *server.num_blocks,
+                 .threads = server.machine.compute_units,
+                 .op_timing = timing,
+                 .machine = &server.machine,
+                 .replicas = replicas_here(scenario, server.options, "--measure")},
                 workload);
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);

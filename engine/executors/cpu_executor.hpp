@@ -45,6 +45,11 @@ class CpuExecutor final : public ModelExecutor {
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
 
+  [[nodiscard]] std::size_t bytes_per_block() const override { return kv_.bytes_per_block(); }
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) override { kv_.read_blocks(blocks, to); }
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
+    kv_.write_blocks(blocks, from);
+  }
   void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
 
   void forget(SequenceId id) override;

@@ -42,6 +42,11 @@ class GpuExecutor final : public ModelExecutor {
   ~GpuExecutor() override;
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
+  [[nodiscard]] std::size_t bytes_per_block() const override { return kv_.bytes_per_block(); }
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) override { kv_.read_blocks(blocks, to); }
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
+    kv_.write_blocks(blocks, from);
+  }
   void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
   void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
   void set_op_timing(OpTiming timing) override { timing_ = timing; }

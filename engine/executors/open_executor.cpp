@@ -62,9 +62,9 @@ OpenDevice open_device(const DeviceChoice& choice) {
   return {.choice = choice, .gpu = nullptr};
 }
 
-void share_threads(OpenDevice& device, int num_threads) {
+void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare cpus) {
   if (device.gpu != nullptr) return;
-  device.threads = std::make_shared<kernels::cpu::ThreadPool>(num_threads);
+  device.threads = std::make_shared<kernels::cpu::ThreadPool>(num_threads, cpus);
   report_threads(device.threads->num_threads(), num_threads);
 }
 

@@ -37,8 +37,9 @@ struct OpenDevice {
 [[nodiscard]] OpenDevice open_device(const DeviceChoice& choice);
 
 // Threads of the CPU that several executors will take turns with; does nothing on a GPU. Fewer than `num_threads` where
-// the system gives no more.
-void share_threads(OpenDevice& device, int num_threads);
+// the system gives no more. `cpus`: theirs among those of teams that work beside each other. For use by the thread that
+// calls.
+void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare cpus = {});
 
 // Memory that an executor takes besides the KV pool: on a GPU weights, activations, inputs, workspace and what latents
 // expand to. On the CPU that alone: the weights are in memory already.

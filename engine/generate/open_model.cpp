@@ -15,14 +15,11 @@
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
-namespace {
 
 int thread_count(int wanted) {
   if (wanted < 0) throw InputError("the number of threads must not be negative");
   return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
-
-}  // namespace
 
 EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& shape) {
   EngineOptions options = options_on(asked.device, asked.engine);
@@ -108,7 +105,7 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWe
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block)};
   const bool has_model = draft.model || draft.mtp;
-  if (has_model && !division.is_divided()) share_threads(device, num_threads);
+  if (has_model && !division.is_divided() && device.threads == nullptr) share_threads(device, num_threads);
   OpenModel model{.executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};
   // Of several processes the first drafts. It has its threads once the others are there.
   if (has_model && division.is_divided()) share_threads(device, threads_of_rank(num_threads, division));

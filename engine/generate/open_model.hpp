@@ -53,7 +53,10 @@ struct OpenModel {
 // `options` are served_options().
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked);
 
-// The same with so many blocks, and threads of the CPU.
+// Worker threads that are asked for: 0 means all cores. Throws InputError for fewer.
+[[nodiscard]] int thread_count(int wanted);
+
+// The same with so many blocks, and threads of the CPU: the device's where it has some.
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft,
                                    OpenDevice device, int num_blocks, int num_threads, const Division& division = {});
 

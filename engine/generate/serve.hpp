@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "core/replica_roles.hpp"
 #include "core/serving_loop.hpp"
 #include "core/serving_metrics.hpp"
 #include "core/serving_timeline.hpp"
@@ -11,6 +13,21 @@
 
 namespace dculab::engine {
 
+// One of several replicas.
+struct ServedReplica {
+  ReplicaRole role = ReplicaRole::both;  // in the end
+  int role_switches = 0;
+  std::int64_t requests = 0;  // that ended there
+  std::int64_t num_steps = 0;
+  int num_preemptions = 0;
+  Seconds busy;  // sum of the steps
+  DraftCounts drafts{};
+  Seconds drafting{};            // beside busy
+  std::int64_t handed_over = 0;  // prompts, to another replica,
+  Bytes handed_over_bytes{};     // of K and V,
+  Seconds sending, receiving;    // and how long it took to copy them out of and into this replica's KV cache
+};
+
 struct ServedWorkload {
   ServingMetrics metrics;
   ServingTimeline timeline;
@@ -18,7 +35,8 @@ struct ServedWorkload {
   int num_preemptions = 0;
   Seconds busy;  // sum of the steps
   DraftCounts drafts{};
-  Seconds drafting{};  // beside busy
+  Seconds drafting{};                     // beside busy
+  std::vector<ServedReplica> replicas{};  // where there are several
 };
 
 struct ServeCallbacks {

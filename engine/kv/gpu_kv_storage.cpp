@@ -114,6 +114,25 @@ void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, std::size
   device_->synchronize();  // host_pairs_ is used again
 }
 
+void GpuKvStorage::read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const {
+  std::byte* there = to.data();
+  for (const BlockId block : blocks)
+    for (const DeviceMemory& pool : pools_) {
+      device_->download(there, at(pool, block), block_bytes_);
+      there += block_bytes_;
+    }
+}
+
+void GpuKvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) {
+  const std::byte* there = from.data();
+  for (const BlockId block : blocks)
+    for (const DeviceMemory& pool : pools_) {
+      device_->upload(at(pool, block), there, block_bytes_);
+      there += block_bytes_;
+    }
+  device_->synchronize();  // the caller's memory may go
+}
+
 void GpuKvStorage::fill_randomly(std::uint64_t seed) {
   const std::size_t pool_bytes = block_bytes_ * static_cast<std::size_t>(options_.num_blocks);
   for (const DeviceMemory& pool : pools_) engine::fill_randomly(*device_, pool.as(), pool_bytes, options_.dtype, seed);

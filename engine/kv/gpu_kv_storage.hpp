@@ -1,6 +1,7 @@
 // KvStorage in the memory of a device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,10 @@ class GpuKvStorage {
 
   // In order, in all layers: see Executor::move_slots.
   void move_slots(std::span<const SlotMove> moves);
+  // See Executor::read_blocks. In the order of KvStorage, so that one device can hand over to another.
+  [[nodiscard]] std::size_t bytes_per_block() const { return block_bytes_ * pools_.size(); }
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from);
 
   void fill_randomly(std::uint64_t seed);
 
@@ -35,6 +40,9 @@ class GpuKvStorage {
   // Of parts of the pools of equally many bytes each, numbered by where they lie.
   void copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes);
   void copy_independent(std::span<const BlockCopy> copies, std::size_t bytes);
+  [[nodiscard]] std::byte* at(const DeviceMemory& pool, BlockId block) const {
+    return pool.as<std::byte>() + block_bytes_ * static_cast<std::size_t>(block);
+  }
 
   std::shared_ptr<kernels::gpu::Device> device_;
   KvCacheOptions options_;

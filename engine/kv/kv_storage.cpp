@@ -179,21 +179,40 @@ void KvStorage::move_slot(int owner, std::size_t part, const SlotMove& move) {
   }
 }
 
+template <class Move>
+void KvStorage::for_each_piece(BlockId block, Move&& move) const {
+  for (int owner = 0; owner < num_owners_; ++owner)
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      const std::size_t bytes = parts_[part].block_bytes;
+      move(at(owner, part) + bytes * static_cast<std::size_t>(block), bytes);
+    }
+}
+
 void KvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
-  const std::size_t host_bytes = bytes_per_block();
-  const auto each_piece = [&](BlockId host_block, BlockId block, const auto& copy) {
-    std::byte* host = host_memory_.data() + host_bytes * static_cast<std::size_t>(host_block);
-    for (int owner = 0; owner < num_owners_; ++owner)
-      for (std::size_t part = 0; part < parts_.size(); ++part) {
-        const std::size_t bytes = parts_[part].block_bytes;
-        copy(host, at(owner, part) + bytes * static_cast<std::size_t>(block), bytes);
-        host += bytes;
-      }
+  const std::size_t bytes = bytes_per_block();
+  const auto on_host = [&](BlockId block) {
+    return std::span(host_memory_.data() + bytes * static_cast<std::size_t>(block), bytes);
   };
-  for (const auto& [source, destination] : out)
-    each_piece(destination, source, [](auto* host, auto* here, auto bytes) { std::memcpy(host, here, bytes); });
-  for (const auto& [source, destination] : in)
-    each_piece(source, destination, [](auto* host, auto* here, auto bytes) { std::memcpy(here, host, bytes); });
+  for (const auto& [source, destination] : out) read_blocks({&source, 1}, on_host(destination));
+  for (const auto& [source, destination] : in) write_blocks({&destination, 1}, on_host(source));
+}
+
+void KvStorage::read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const {
+  std::byte* there = to.data();
+  for (const BlockId block : blocks)
+    for_each_piece(block, [&there](const std::byte* here, std::size_t bytes) {
+      std::memcpy(there, here, bytes);
+      there += bytes;
+    });
+}
+
+void KvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) {
+  const std::byte* there = from.data();
+  for (const BlockId block : blocks)
+    for_each_piece(block, [&there](std::byte* here, std::size_t bytes) {
+      std::memcpy(here, there, bytes);
+      there += bytes;
+    });
 }
 
 void KvStorage::fill_randomly(std::uint64_t seed) {

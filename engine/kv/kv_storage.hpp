@@ -61,6 +61,11 @@ class KvStorage {
   // kivi2.
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
 
+  // See Executor::read_blocks. Preconditions: the dtype is not kivi4, kivi2; as many bytes as the blocks have.
+  [[nodiscard]] std::size_t bytes_per_block() const;  // in all layers
+  void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
+  void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from);
+
   // Values in [-1, 1) everywhere: for measuring without a prefill. Untouched memory would not do, the system backs it
   // with a single page of zeros that never leaves the cache.
   void fill_randomly(std::uint64_t seed);
@@ -80,8 +85,10 @@ class KvStorage {
   [[nodiscard]] std::size_t num_tensors() const { return is_latent_ ? 1 : 2; }  // K and V, or latents
   [[nodiscard]] std::byte* at(int owner, std::size_t part) const;
   [[nodiscard]] kernels::KvCacheView view_of(int owner) const;
-  [[nodiscard]] std::size_t bytes_per_block() const;  // in all layers
   void move_slot(int owner, std::size_t part, const SlotMove& move);
+  // Calls move(here, bytes) for each part of a block, layer after layer.
+  template <class Move>
+  void for_each_piece(BlockId block, Move&& move) const;
   void fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed);
   void fill_kivi_records(int owner);
 

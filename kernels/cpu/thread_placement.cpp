@@ -22,11 +22,12 @@ namespace {
 
 }  // namespace
 
-bool bind_to_share(int worker, int workers) noexcept {
+bool bind_to_share(int worker, int workers, CpuShare team) noexcept {
   const cpu_set_t& cpus = cpus_of_process();
-  const int count = CPU_COUNT(&cpus);
+  const int all = CPU_COUNT(&cpus);
+  const int first = all * team.index / team.of, count = all * (team.index + 1) / team.of - first;
   if (workers > count) return false;
-  const int begin = count * worker / workers, end = count * (worker + 1) / workers;
+  const int begin = first + count * worker / workers, end = first + count * (worker + 1) / workers;
   cpu_set_t share;
   CPU_ZERO(&share);
   for (int cpu = 0, index = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -42,7 +43,7 @@ void release_binding() noexcept { sched_setaffinity(0, sizeof(cpu_set_t), &cpus_
 
 #else
 
-bool bind_to_share(int, int) noexcept { return false; }
+bool bind_to_share(int, int, CpuShare) noexcept { return false; }
 void release_binding() noexcept {}
 
 #endif

@@ -5,10 +5,16 @@
 
 namespace dculab::kernels::cpu {
 
-// Binds the calling thread to the share of `worker` in a team of `workers`. Shares of CPUs rather than one CPU each:
-// two processes with small teams leave each other room. Does nothing and returns false with more workers than CPUs, or
-// elsewhere than on Linux: workers may meet on a CPU then.
-bool bind_to_share(int worker, int workers) noexcept;
+// The CPUs of one team among `of` teams that work beside each other: all of the process for a team alone.
+struct CpuShare {
+  int index = 0;
+  int of = 1;
+};
+
+// Binds the calling thread to the share of `worker` in a team of `workers` that has the CPUs of `team`. Shares of CPUs
+// rather than one CPU each: two processes with small teams leave each other room. Does nothing and returns false with
+// more workers than CPUs, or elsewhere than on Linux: workers may meet on a CPU then.
+bool bind_to_share(int worker, int workers, CpuShare team = {}) noexcept;
 
 // Lets the calling thread run on all CPUs of the process again.
 void release_binding() noexcept;

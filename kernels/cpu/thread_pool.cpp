@@ -2,8 +2,6 @@
 
 #include <exception>
 
-#include "kernels/cpu/thread_placement.hpp"
-
 namespace dculab::kernels::cpu {
 namespace {
 
@@ -36,8 +34,12 @@ void await_change(const std::atomic<T>& value, T old, int spins) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) : shares_(static_cast<std::size_t>(num_threads)) {
-  if (num_threads == 1) return;
+ThreadPool::ThreadPool(int num_threads, CpuShare share)
+    : cpus_(share), shares_(static_cast<std::size_t>(num_threads)) {
+  if (num_threads == 1) {  // a thread alone need not be bound, but for other teams
+    is_bound_ = share.of > 1 && bind_to_share(0, 1, cpus_);
+    return;
+  }
   threads_.reserve(shares_.size() - 1);
   try {
     for (int worker = 1; worker < num_threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
@@ -45,7 +47,8 @@ ThreadPool::ThreadPool(int num_threads) : shares_(static_cast<std::size_t>(num_t
     // No further thread, or no memory for one: those that there are do the work.
   }
   if (threads_.empty()) return;
-  spins_ = bind_to_share(0, this->num_threads()) ? kSpinsWhenPlaced : kSpins;
+  is_bound_ = bind_to_share(0, this->num_threads(), cpus_);
+  spins_ = is_bound_ ? kSpinsWhenPlaced : kSpins;
   epoch_.exchange(kTeamIsComplete, std::memory_order_acq_rel);
   epoch_.notify_all();
 }
@@ -55,7 +58,7 @@ ThreadPool::~ThreadPool() {
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  if (!threads_.empty()) release_binding();
+  if (is_bound_) release_binding();
 }
 
 void ThreadPool::run(const Job& job) {
@@ -121,7 +124,7 @@ void ThreadPool::work(int worker) {
 
 void ThreadPool::serve(int worker) {
   await_change(epoch_, std::uint32_t{0}, kSpins);
-  bind_to_share(worker, num_threads());
+  bind_to_share(worker, num_threads(), cpus_);
   std::uint32_t seen = kTeamIsComplete;
   for (;;) {
     await_change(epoch_, seen, spins_);

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/cpu/thread_placement.hpp"
+
 namespace dculab::kernels::cpu {
 
 // Tasks are dealt out as one contiguous range per worker, so that each streams through its own memory.
@@ -25,8 +27,9 @@ enum class Distribution : std::uint8_t {
 class ThreadPool {
  public:
   // A team of `num_threads` workers, 1 to 32767, or of as many as the system grants: num_threads() says how many.
-  // Worker 0 is the thread that calls parallel_for.
-  explicit ThreadPool(int num_threads);
+  // Worker 0 is the thread that calls parallel_for, and that makes the team and ends it. Of several teams beside each
+  // other each has its own share of the CPUs.
+  explicit ThreadPool(int num_threads, CpuShare share = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -69,6 +72,8 @@ class ThreadPool {
   static constexpr std::uint32_t kExpected = 1 << 16;  // times the workers that a fixed job still waits for
   static constexpr std::uint32_t kOpen = 1U << 31;     // workers may enter
 
+  CpuShare cpus_;
+  bool is_bound_ = false;      // the thread that made the team
   std::vector<Share> shares_;  // [num_threads]
   int spins_ = 0;              // before a thread that waits goes to sleep
   Job job_;

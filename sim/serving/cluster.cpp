@@ -22,6 +22,7 @@ Cluster::Cluster(const EngineParts& parts, ClusterCallbacks callbacks)
       transfers_{{}, {parts.deployment.routing, parts.options.block_size}, {}},
       one_in_(one_in(parts.deployment)) {
   const Deployment& deployment = parts.deployment;
+  if (deployment.role_switching) roles_.emplace(*deployment.role_switching);
   if (!deployment.is_disaggregated())
     for (int count = 0; count < deployment.data_parallel_size; ++count) add_replica(ReplicaRole::both, arrivals_);
   for (int count = 0; count < deployment.prefill_replicas; ++count) add_replica(ReplicaRole::prefill, arrivals_);
@@ -84,13 +85,16 @@ void Cluster::run(RequestSource& source) {
     const bool transfer_first = !on_the_way_.empty() && (!next || on_the_way_.top().arrival <= next->arrival);
     const auto comes_first = [engine](Seconds time) { return engine == nullptr || time <= engine->now(); };
     if (transfer_first && comes_first(on_the_way_.top().arrival)) {
+      switch_roles(on_the_way_.top().arrival);
       Transfer transfer = on_the_way_.top();
       on_the_way_.pop();
       arrive(std::move(transfer));
     } else if (!transfer_first && next && comes_first(next->arrival)) {
+      switch_roles(next->arrival);
       route_arrival(*std::move(next));
       next = read_next(source);
     } else if (engine != nullptr) {
+      switch_roles(engine->now());
       engine->step();
     } else {
       return;
@@ -98,14 +102,42 @@ void Cluster::run(RequestSource& source) {
   }
 }
 
+Replica& Cluster::replica_of(const VirtualEngine& engine) {
+  const auto has = [&engine](const Replica& replica) {
+    return std::ranges::any_of(replica.engines, [&engine](const VirtualEngine& each) { return &each == &engine; });
+  };
+  return *std::ranges::find_if(replicas_, has);
+}
+
+// Before what happens at `time`.
+void Cluster::switch_roles(Seconds time) {
+  if (!roles_) return;
+  role_loads_.clear();
+  for (const Replica& replica : replicas_) {
+    std::int64_t blocks = 0;
+    for (const VirtualEngine& engine : replica.engines) blocks += engine.scheduler().pool().num_blocks();
+    role_loads_.push_back(replica.work.load(replica.role, parts_.options, blocks));
+  }
+  if (const auto index = roles_->look(role_loads_, time)) switch_role(replicas_[*index]);
+}
+
+void Cluster::switch_role(Replica& replica) {
+  const bool prefills = replica.role == ReplicaRole::prefill;
+  replica.role = prefills ? ReplicaRole::decode : ReplicaRole::prefill;
+  ++replica.role_switches;
+  for (Pool* pool : {&arrivals_, &transfers_}) pool->replicas.clear();
+  for (Replica& each : replicas_)
+    (each.role == ReplicaRole::prefill ? arrivals_ : transfers_).replicas.push_back(&each);
+}
+
 void Cluster::arrive(Transfer transfer) {
-  VirtualEngine& engine =
-      transfer.reader != nullptr ? *transfer.reader : choose(transfers_, transfer.request, transfer.arrival).engine;
   if (transfer.reader != nullptr) {
     --reading_[transfer.reader];
-    return begin(engine, std::move(transfer.request));
+    return begin(*transfer.reader, std::move(transfer.request));
   }
-  engine.submit(std::move(transfer.request));
+  const Chosen chosen = choose(transfers_, transfer.request, transfer.arrival);
+  chosen.replica.work.begin_decode(transfer.request);
+  chosen.engine.submit(std::move(transfer.request));
 }
 
 void Cluster::route_arrival(Request request) {
@@ -121,11 +153,8 @@ void Cluster::route_arrival(Request request) {
 // A request that has all it needs.
 void Cluster::begin(VirtualEngine& engine, Request request) {
   if (parts_.deployment.is_disaggregated()) {
-    prefilled_[request.id] = {.arrival = request.arrival,
-                              .first_token = {},
-                              .max_tokens = request.max_tokens,
-                              .num_stored_tokens = request.num_received_tokens};
-    request.max_tokens = 1;
+    prefilled_[request.id] = begin_prefill(request);
+    replica_of(engine).work.begin_prompt(request);
   }
   if (const auto reason = engine.refusal(request))
     throw InputError("request " + std::to_string(request.id + 1) + ": " + *reason);
@@ -166,17 +195,17 @@ void Cluster::read_or_submit(const Chosen& chosen, Request request) {
   on_the_way_.push({request.arrival, sent_++, request, &chosen.engine});
 }
 
-Load Cluster::load_of(const VirtualEngine& engine, Seconds time) const {
-  Load load = engine.load(time);
+ReplicaLoad Cluster::load_of(const VirtualEngine& engine, Seconds time) const {
+  ReplicaLoad load = engine.load(time);
   if (const auto reading = reading_.find(&engine); reading != reading_.end()) load.requests += reading->second;
   return load;
 }
 
 Cluster::Chosen Cluster::choose(Pool& pool, const Request& request, Seconds time) {
   pool.loads.clear();
-  Load all;
+  ReplicaLoad all;
   for (const Replica* replica : pool.replicas) {
-    Load& load = pool.loads.emplace_back();
+    ReplicaLoad& load = pool.loads.emplace_back();
     for (const VirtualEngine& engine : replica->engines) load += load_of(engine, time);
     all += load;
   }
@@ -188,47 +217,32 @@ Cluster::Chosen Cluster::choose(Pool& pool, const Request& request, Seconds time
 
 void Cluster::finish(Replica& replica, std::size_t engine, const Sequence& sequence) {
   ++replica.finished;
-  if (replica.role == ReplicaRole::decode) return finish_decode(sequence);
-  if (replica.role == ReplicaRole::prefill) {
+  if (parts_.deployment.is_disaggregated()) {
     const auto found = prefilled_.find(sequence.request.id);
-    if (found->second.max_tokens > 1) return send(replica, engine, sequence, found->second);
+    if (found->second.is_computed) {
+      replica.work.end_decode(sequence.request);
+      return finish_decode(sequence);
+    }
+    replica.work.end_prompt(sequence.request);
+    if (has_answer(sequence, found->second)) return send(replica, engine, sequence, found->second);
     prefilled_.erase(found);
   }
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);
 }
 
 void Cluster::send(Replica& replica, std::size_t engine, const Sequence& sequence, Prefilled& prefilled) {
-  prefilled.first_token = sequence.token_times.front();
-  prefilled.num_cached_tokens = sequence.num_cached_tokens;
-  prefilled.num_preemptions = sequence.num_preemptions;
+  Request request = decode_request(sequence, prefilled);
   Seconds& free = replica.link_free[std::min(engine, replica.link_free.size() - 1)];
   free = std::max(free, prefilled.first_token) + kv_sending_time(parts_.deployment, parts_.machine, parts_.model,
                                                                  parts_.options.kv_cache_dtype,
                                                                  sequence.num_prompt_tokens());
-  Request request = sequence.request;
-  request.prompt_token_ids = sequence.tokens;
-  request.num_received_tokens = static_cast<int>(sequence.tokens.size()) - 1;
-  request.max_tokens = prefilled.max_tokens - 1;
   request.arrival = free + kv_latency(parts_.deployment, parts_.machine);
   on_the_way_.push({request.arrival, sent_++, request});
 }
 
 void Cluster::finish_decode(const Sequence& sequence) {
   const auto found = prefilled_.find(sequence.request.id);
-  const Prefilled& before = found->second;
-  Request request = sequence.request;
-  request.prompt_token_ids.pop_back();
-  request.num_received_tokens = before.num_stored_tokens;
-  request.max_tokens = before.max_tokens;
-  request.arrival = before.arrival;
-  Sequence whole(std::move(request));
-  whole.tokens = sequence.tokens;
-  whole.token_times = {before.first_token};
-  whole.token_times.insert(whole.token_times.end(), sequence.token_times.begin(), sequence.token_times.end());
-  whole.status = sequence.status;
-  whole.finish_reason = sequence.finish_reason;
-  whole.num_cached_tokens = before.num_cached_tokens;
-  whole.num_preemptions = before.num_preemptions + sequence.num_preemptions;
+  const Sequence whole = joined(sequence, found->second);
   prefilled_.erase(found);
   if (callbacks_.on_finished) callbacks_.on_finished(whole);
 }

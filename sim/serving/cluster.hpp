@@ -12,7 +12,8 @@
 //
 // Disaggregated, a request's prompt is computed, and its first token sampled, at a prefill replica, whose blocks are
 // free again from then on (the KV cache waits outside of them). It leaves when what this replica sent before has
-// left, and is routed to a decode replica when it has arrived.
+// left, and is routed to a decode replica when it has arrived. With role switching, replicas change from one pool to
+// the other by the rule of core/replica_roles.hpp.
 #pragma once
 
 #include <deque>
@@ -24,6 +25,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/disaggregation.hpp"
+#include "core/replica_roles.hpp"
 #include "core/workload.hpp"
 #include "sim/serving/virtual_engine.hpp"
 
@@ -41,6 +44,8 @@ struct Replica {
   std::vector<Seconds> link_free{};     // of such groups, or one: of a prefill replica towards decode replicas,
   std::vector<Seconds> store_free{};    // and from the KV store
   std::int64_t finished = 0;            // requests
+  int role_switches = 0;
+  RoleWork work{};  // disaggregated
 };
 
 // Groups with sequences of their own of which one is simulated, see above.
@@ -69,18 +74,16 @@ class Cluster {
       return arrival != other.arrival ? arrival > other.arrival : turn > other.turn;
     }
   };
-  // What the decode replica is not told.
-  struct Prefilled {
-    Seconds arrival, first_token;
-    int max_tokens = 0, num_stored_tokens = 0, num_cached_tokens = 0, num_preemptions = 0;
-  };
   struct Pool {
     std::vector<Replica*> replicas;
     Router router;
-    std::vector<Load> loads;  // re-used
+    std::vector<ReplicaLoad> loads;  // re-used
   };
 
   void add_replica(ReplicaRole role, Pool& pool);
+  void switch_roles(Seconds time);
+  void switch_role(Replica& replica);
+  [[nodiscard]] Replica& replica_of(const VirtualEngine& engine);
   [[nodiscard]] VirtualEngine* earliest_engine();
   [[nodiscard]] std::optional<Request> read_next(RequestSource& source);
   void arrive(Transfer transfer);
@@ -90,7 +93,7 @@ class Cluster {
     VirtualEngine& engine;
   };
   // With the requests that read from the KV store before they are submitted.
-  [[nodiscard]] Load load_of(const VirtualEngine& engine, Seconds time) const;
+  [[nodiscard]] ReplicaLoad load_of(const VirtualEngine& engine, Seconds time) const;
   [[nodiscard]] Chosen choose(Pool& pool, const Request& request, Seconds time);
   [[nodiscard]] int tokens_in_store(const Request& request);
   void read_or_submit(const Chosen& chosen, Request request);
@@ -110,6 +113,8 @@ class Cluster {
   std::unordered_map<const VirtualEngine*, std::int64_t> reading_;  // requests that read from it, for each engine
   std::int64_t sent_ = 0, read_ = 0;
   int one_in_ = 1;
+  std::optional<RoleController> roles_;
+  std::vector<RoleLoad> role_loads_;  // re-used
   Seconds reader_free_;  // when the server has read the requests before
 };
 

@@ -26,10 +26,18 @@ namespace {
   return link_among(machine, static_cast<int>(deployment.devices()));
 }
 
+// Replicas on CPUs without a link share a memory: the one copies its blocks out, the other copies them in, and each
+// copy reads and writes.
+[[nodiscard]] BytesPerSecond through_memory(const Machine& machine) {
+  return machine.dram().bandwidth * machine.sustained.dram_bandwidth / 4;
+}
+
 [[nodiscard]] std::optional<BytesPerSecond> kv_bandwidth(const Deployment& deployment, const Machine& machine) {
   if (deployment.kv_transfer_bandwidth) return deployment.kv_transfer_bandwidth;
   const std::optional<DeviceLink> link = link_of_all(deployment, machine);
-  return link ? std::optional(link->bandwidth) : std::nullopt;
+  if (link) return link->bandwidth;
+  if (machine.kind == lower::DeviceKind::cpu) return through_memory(machine);
+  return std::nullopt;
 }
 
 void find_pipeline_problems(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
@@ -58,6 +66,18 @@ void find_pipeline_problems(const ReplicaDevices& devices, const Machine& machin
   return found;
 }
 
+void find_switching_problems(const Deployment& deployment, std::vector<std::string>& found) {
+  if (!deployment.role_switching) return;
+  for (std::string& problem : problems(*deployment.role_switching)) found.push_back(std::move(problem));
+  if (!deployment.is_disaggregated())
+    found.emplace_back("role_switching: is of pools; add prefill_replicas and decode_replicas");
+  else if (deployment.replicas() < 3)
+    found.emplace_back("role_switching: one replica of each role stays, so there must be three or more");
+  if (deployment.prefill || deployment.decode || deployment.shares_experts())
+    found.emplace_back("role_switching: replicas must be alike, and each a single group; leave prefill, decode and "
+                       "expert_parallel_size out");
+}
+
 void find_idle_settings(const ExpertParallel& experts, std::vector<std::string>& found) {
   const auto idle = [&found](bool is_set, const char* key) {
     if (is_set)
@@ -83,18 +103,6 @@ void find_idle_settings(const ExpertParallel& experts, std::vector<std::string>&
 }
 
 }  // namespace
-
-std::string_view name(ReplicaRole role) {
-  switch (role) {
-    case ReplicaRole::both:
-      return "both";
-    case ReplicaRole::prefill:
-      return "prefill";
-    case ReplicaRole::decode:
-      return "decode";
-  }
-  return "?";
-}
 
 std::vector<std::string> problems(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
                                   const EngineOptions& options) {
@@ -128,6 +136,7 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
                     " is not its KV blocks alone: its layers keep states or windows besides");
   if (deployment.kv_store && options.kv_retention.policy != RetentionPolicy::all)
     found.emplace_back("kv_store: only a whole KV cache is put there; leave kv_cache.retention out");
+  find_switching_problems(deployment, found);
   if (!pools) return found;
   if (deployment.data_parallel_size != 1)
     found.emplace_back("prefill_replicas and decode_replicas take the place of data_parallel_size; leave it out");

@@ -11,20 +11,17 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/engine_options.hpp"
+#include "core/replica_roles.hpp"
+#include "core/router.hpp"
 #include "model/expert_shard.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/serving/router.hpp"
 
 namespace dculab::sim {
-
-enum class ReplicaRole : std::uint8_t { both, prefill, decode };
-[[nodiscard]] std::string_view name(ReplicaRole role);
 
 // Of a replica whose devices share the routed experts.
 struct ExpertParallel {
@@ -69,6 +66,7 @@ struct Deployment {
   ExpertParallel experts{};
   std::optional<ReplicaDevices> prefill{}, decode{};  // what replicas of a pool have in place of the above
   std::optional<KvStore> kv_store{};
+  std::optional<RoleSwitching> role_switching{};  // of replicas between the pools; absent: the pools stay as they are
 
   [[nodiscard]] bool is_disaggregated() const { return prefill_replicas > 0; }
   [[nodiscard]] int replicas() const {

@@ -55,6 +55,7 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
   ReplicaRun& its = run.replicas.emplace_back();
   its.role = replica.role;
   its.requests = replica.finished;
+  its.role_switches = replica.role_switches;
   for (const VirtualEngine& engine : replica.engines) {
     its.num_steps += engine.report().num_steps;
     its.num_preemptions += engine.scheduler().num_preemptions();

@@ -37,7 +37,8 @@ struct ReplicaRun {
   std::int64_t requests = 0;  // that ended here
   std::int64_t num_steps = 0;
   int num_preemptions = 0;
-  Seconds busy;  // its devices, on average
+  Seconds busy;           // its devices, on average
+  int role_switches = 0;  // `role` is the last one
 };
 
 struct ServingRun {

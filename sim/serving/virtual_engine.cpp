@@ -70,7 +70,7 @@ ServingCallbacks VirtualEngine::watched(ServingCallbacks callbacks) {
 }
 
 void VirtualEngine::submit(Request request) {
-  const Load more{1, static_cast<std::int64_t>(request.prompt_token_ids.size())};
+  const ReplicaLoad more{1, static_cast<std::int64_t>(request.prompt_token_ids.size())};
   if (!is_busy()) clock_.wait_until(request.arrival);
   now_ += more;
   during_step_ += more;

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "core/router.hpp"
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
 #include "core/serving_timeline.hpp"
 #include "sim/serving/parallel_executor.hpp"
-#include "sim/serving/router.hpp"
 #include "sim/serving/simulated_drafter.hpp"
 
 namespace dculab::sim {
@@ -51,7 +51,7 @@ class VirtualEngine {
 
   // Unfinished requests at `time`, which may lie within the step run last: its tokens are then not counted yet, and
   // who ends with it is still there. Precondition: the step before that has ended.
-  [[nodiscard]] Load load(Seconds time) const { return time < clock_.now() ? during_step_ : now_; }
+  [[nodiscard]] ReplicaLoad load(Seconds time) const { return time < clock_.now() ? during_step_ : now_; }
 
   [[nodiscard]] const Scheduler& scheduler() const { return scheduler_; }
   [[nodiscard]] const ServingReport& report() const { return loop_.report(); }
@@ -68,7 +68,7 @@ class VirtualEngine {
   std::optional<SimulatedDrafter> drafter_;
   SimulatedTokens tokens_;
   ServingTimeline timeline_;
-  Load now_, during_step_;
+  ReplicaLoad now_, during_step_;
   ServingLoop loop_;
 };
 

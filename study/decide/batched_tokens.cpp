@@ -13,7 +13,7 @@ namespace {
 // Of as many prompts as fit into a step, or a part of one.
 [[nodiscard]] Seconds prompt_token(const sim::SimulatedServer& server, int tokens, int prompt_tokens) {
   const int prompts = std::max(1, tokens / prompt_tokens), each = std::min(tokens, prompt_tokens);
-  const sim::ReplicaDevices devices = server.deployment.of(sim::ReplicaRole::both);
+  const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
   const StepPlan plan = plan_step(sim::part_of_a_device(devices, server.machine, server.model, server.options),
                                   server.options, uniform_batch(Phase::prefill, prompts, each));
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
@@ -72,7 +72,7 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
                                           CarriedRate carried) {
   BatchedTokensChoice choice;
   const ModelShape part =
-      sim::part_of_a_device(server.deployment.of(sim::ReplicaRole::both), server.machine, server.model, server.options);
+      sim::part_of_a_device(server.deployment.of(ReplicaRole::both), server.machine, server.model, server.options);
   const int longest = longest_request(workload);
   EngineOptions options = server.options;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {

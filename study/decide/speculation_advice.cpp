@@ -83,7 +83,7 @@ std::optional<DraftQuestion> draft_question(const config::Scenario& scenario, co
                        .model = model,
                        .part = part,
                        .options = options,
-                       .devices = scenario.deployment.of(sim::ReplicaRole::both),
+                       .devices = scenario.deployment.of(ReplicaRole::both),
                        .speculation = *speculation,
                        .context = context};
 }

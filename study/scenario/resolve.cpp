@@ -118,7 +118,7 @@ namespace {
 // What of a deployment the price of a step has no place for.
 void refuse_unpriced_settings(const config::Scenario& scenario) {
   const sim::Deployment& deployment = scenario.deployment;
-  const sim::ReplicaDevices devices = deployment.of(sim::ReplicaRole::both);
+  const sim::ReplicaDevices devices = deployment.of(ReplicaRole::both);
   if (deployment.devices() != devices.devices() || devices.pipeline_parallel_size > 1 || deployment.is_disaggregated())
     refuse_deployment(scenario, {"a step is priced on devices that share every layer, tensor_parallel_size of them; "
                                  "pipelines and replicas are simulated by `dculab simulate`"});
@@ -136,7 +136,7 @@ void refuse_unpriced_settings(const config::Scenario& scenario) {
 
 ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
   refuse_unpriced_settings(scenario);
-  const sim::ReplicaDevices devices = scenario.deployment.of(sim::ReplicaRole::both);
+  const sim::ReplicaDevices devices = scenario.deployment.of(ReplicaRole::both);
   EngineOptions options;
   options.weights = scenario.weights.value_or(model.layer_format());
   options.expert_load = scenario.options.expert_load;

@@ -45,7 +45,11 @@ TEST_CASE("what a scenario says itself is refused beside it, and what is of scen
   const Arguments bench{"bench", "--workload", kChat};
   check_refused(with(bench, {"--model", "dculab-tiny"}), {"--model", "--set KEY=VALUE"});
   check_refused(with(bench, {"--block-size", "16"}), {"--block-size"});
-  check_refused(with(bench, {"--set", "deployment={data_parallel_size: 2}"}), {"deployment", "one device"});
+  check_refused(with(bench, {"--set", "deployment={tensor_parallel_size: 2}"}), {"deployment", "one device each"});
+  check_refused(
+      with(bench, {"--set", "deployment={prefill_replicas: 1, decode_replicas: 1, kv_transfer: {latency: 1 ms}}"}),
+      {"deployment", "through this machine's memory"});
+  check_refused(with(bench, {"--data-parallel-size", "2"}), {"--data-parallel-size", "--set KEY=VALUE"});
   check_refused(with(bench, {"--set", "sweep={machine: [z100, k100]}"}), {"sweep.machine", "this machine"});
   check_refused({"bench", "--workload", "quickstart"}, {"workload", "no requests"});
   check_refused({"bench"}, {"--model", "is missing"});
@@ -79,12 +83,76 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
   CHECK(study.at("within") == within);
   CHECK(study.at("inside_interval") == inside);
   CHECK(run_for_json({"simulate", kChat, "--set", "machine=" + machine}).at("simulations").size() == 3);
-  check_refused({"study", kChat, "--measure", "--set", "deployment={data_parallel_size: 2}", "--host", machine},
-                {"--measure", "one engine"});
+  check_refused({"study", kChat, "--measure", "--set", "deployment={data_parallel_size: 3}", "--host", machine},
+                {"--measure", "3 replicas do not get a core each"});
   const std::vector<std::string> study_here{"study", kChat, "--measure", "--host", machine};
   check_refused(with(study_here, {"--set", "sweep={engine.max_num_seqs: [4, 8]}", "--set",
                                   "workload={requests: 12, prompt_tokens: 20, output_tokens: 5}"}),
                 {"workload", "no other requests"});
+}
+
+TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart") {
+  const Json bench = run_for_json(
+      {"bench", "--workload", kChat, "--set", "workload.requests=24", "--set",
+       "sweep={deployment: [{data_parallel_size: 1}, {data_parallel_size: 2, routing: least_tokens}, "
+       "{prefill_replicas: 1, decode_replicas: 1}, "
+       "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
+  const Json& runs = bench.at("runs");
+  REQUIRE(runs.size() == 4);
+  CHECK_FALSE(runs.at(0).contains("replicas"));
+  for (const Json& run : runs) {
+    CHECK(run.at("requests") == 24);
+    CHECK(run.at("output_tokens") == runs.at(0).at("output_tokens"));
+    CHECK(run.at("prompt_tokens") == runs.at(0).at("prompt_tokens"));
+  }
+  for (const Json& replica : runs.at(1).at("replicas")) {
+    CHECK(replica.at("role") == "both");
+    CHECK(replica.at("requests").get<int>() > 0);
+    CHECK(replica.at("bytes_handed_over") == 0);
+  }
+  const Json& prefill = runs.at(2).at("replicas").at(0);
+  CHECK(prefill.at("role") == "prefill");
+  CHECK(prefill.at("prompts_handed_over").get<int>() > 20);
+  CHECK(prefill.at("bytes_handed_over").get<double>() > 0);
+  CHECK(prefill.at("sending_seconds").get<double>() > 0);
+  CHECK(runs.at(2).at("replicas").at(1).at("receiving_seconds").get<double>() > 0);
+  CHECK(runs.at(3).at("replicas").size() == 3);
+}
+
+TEST_CASE("a study serves replicas beside their simulation, each priced on its share of the machine") {
+  const Folder folder;
+  const Json study = run_for_json({"study", "measured/replicas", "--measure", "--host",
+                                   folder.write("cpu.yaml", kGenerousCpu), "--set", "measure.repeats=1", "--set",
+                                   "workload.requests=16", "--set", "workload.requests_per_second=100"});
+  const Json& points = study.at("points");
+  REQUIRE(points.size() == 3);
+  CHECK(study.at("compared") == 15);
+  CHECK_FALSE(points.at(0).contains("replicas"));
+  CHECK(points.at(1).at("replicas").size() == 2);
+  CHECK(points.at(2).at("replicas").at(0).at("role") == "prefill");
+  for (const Json& point : points)
+    for (const auto& [metric, both] : point.at("metrics").items()) {
+      INFO(metric);
+      CHECK(both.at("simulated").get<double>() > 0);
+      CHECK(both.at("measured").get<double>() > 0);
+    }
+}
+
+TEST_CASE("bench serves conversations with replicas") {
+  const std::string conversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
+  const Arguments bench{"bench", "--model", "dculab-tiny", "--workload", conversations, "--num-prompts", "12"};
+  const Json one = run_for_json(bench).at("rows").at(0);
+  const Json two = run_for_json(with(bench, {"--data-parallel-size", "2", "--routing", "least_requests"}));
+  CHECK(two.at("data_parallel_size") == 2);
+  for (const char* same : {"requests", "prompt_tokens", "generated_tokens"})
+    CHECK(two.at("rows").at(0).at(same) == one.at(same));
+  const Json cached =
+      run_for_json(with(bench, {"--enable-prefix-caching", "--prefix-eviction", "lfu"})).at("rows").at(0);
+  CHECK(cached.at("generated_tokens") == one.at("generated_tokens"));
+  check_refused(with(bench, {"--prefix-eviction", "lfu"}), {"--prefix-eviction", "--enable-prefix-caching"});
+  check_refused(with(bench, {"--routing", "random"}), {"--routing", "--data-parallel-size"});
+  check_refused(with(bench, {"--data-parallel-size", "2", "--routing", "nearest"}), {"--routing", "not a routing"});
+  check_refused(with(bench, {"--data-parallel-size", "2", "--device", "host-gpu"}), {"--device cpu"});
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ deployment: )" + deployment +
   return read_scenario("test.yaml", parse_yaml("test.yaml", text));
 }
 
-using sim::ReplicaRole;
 
 }  // namespace
 
@@ -48,6 +47,16 @@ TEST_CASE("groups of devices for attention have sequences of their own") {
   const sim::Deployment deployment = read("{expert_parallel_size: 32, tensor_parallel_size: 4}").deployment;
   CHECK(deployment.of(ReplicaRole::both).ranks() == 8);
   CHECK(deployment.devices() == 32);
+}
+
+TEST_CASE("role switching has thresholds of its own or the defaults") {
+  CHECK_FALSE(read("{prefill_replicas: 2, decode_replicas: 2}").deployment.role_switching);
+  const auto rule = read("{prefill_replicas: 2, decode_replicas: 2, role_switching: {decode_above: 0.8, hold: 5 s}}")
+                        .deployment.role_switching;
+  REQUIRE(rule);
+  CHECK(*rule == RoleSwitching{.decode_above = 0.8, .hold = Seconds(5)});
+  CHECK(read("{prefill_replicas: 2, decode_replicas: 2, role_switching: {}}").deployment.role_switching ==
+        RoleSwitching{});
 }
 
 TEST_CASE("a deployment without experts is as it was") {

@@ -159,7 +159,7 @@ TEST_CASE("a section as an axis leaves what other axes say of its keys, in any o
         const sim::Deployment& deployment = point.scenario.deployment;
         INFO(axis << " " << value);
         if (axis == "deployment.routing")
-          CHECK((deployment.routing == sim::Routing::random) == (value == "random"));
+          CHECK((deployment.routing == Routing::random) == (value == "random"));
         else
           CHECK((deployment.tensor_parallel_size == 4) == (value == "{tensor_parallel_size: 4}"));
       }
@@ -200,7 +200,7 @@ TEST_CASE("every key can be an axis") {
   CHECK(scenario.options.preemption_mode == PreemptionMode::swap);
   CHECK(scenario.options.swap_space == 0.5 * kGiB);
   CHECK(scenario.deployment.tensor_parallel_size == 2);
-  CHECK(scenario.deployment.routing == sim::Routing::least_tokens);
+  CHECK(scenario.deployment.routing == Routing::least_tokens);
   CHECK(scenario.deployment.kv_transfer_bandwidth == BytesPerSecond(20e9));
   CHECK(scenario.options.attention_split.query_heads_per_workgroup == 1);
   CHECK(scenario.sweep.empty());

@@ -1,6 +1,7 @@
 // A KV cache made of words instead of vectors, and a scheduler that works on it: each slot holds a hash of the text up
-// to its token, so whatever a block table shows can be checked against the text it should stand for. Where tokens are
-// drafted, they are so at random: often right, often not.
+// to its token, so whatever a block table shows can be checked against the text it should stand for. Every step is cut
+// into two micro-batches, of which the first has read before the second writes. Where tokens are drafted, they are so
+// at random: often right, often not.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct ServedTexts {
   int num_unwritten = 0;
   int num_shifts = 0;
   int num_computed = 0;  // tokens of all steps
+  int num_shared = 0;    // that a sequence read in the step in which another wrote them
   int num_moves = 0;
   DraftCounts drafts;
 };
@@ -76,13 +78,27 @@ class CachedMemory {
     served_.num_copies += static_cast<int>(step.copies.size());
     const Batch batch = options_.speculative_config.enabled() ? drafted(step) : step.batch;
     REQUIRE(batch.num_tokens() <= options_.max_num_batched_tokens);
-    write(batch);
-    for (std::size_t index = 0; index < batch.sequences.size(); ++index) read(batch, index);
+    run(batch);
     judge();
     for (const auto& sequence : scheduler_.take_finished()) {
       served_.tokens[sequence->request.id] = sequence->tokens;
       served_.num_cached_tokens[sequence->request.id] = sequence->num_cached_tokens;
     }
+  }
+
+  void run(const Batch& batch) {
+    const std::size_t all = batch.sequences.size();
+    const std::size_t cut = static_cast<std::size_t>(served_.num_computed) % (all + 1);
+    writers_.clear();
+    token_ = batch.token_ids.begin();
+    mask_ = batch.tree_masks.begin();
+    drafts_.assign(all, {});
+    for (const auto& [begin, end] : {std::pair(std::size_t{}, cut), std::pair(cut, all)}) {
+      for (std::size_t index = begin; index < end; ++index) write(batch, index);
+      for (std::size_t index = begin; index < end; ++index) read(batch, index);
+    }
+    REQUIRE(token_ == batch.token_ids.end());
+    REQUIRE(mask_ == batch.tree_masks.end());
   }
 
   Batch drafted(const ScheduledStep& step) {
@@ -139,9 +155,15 @@ class CachedMemory {
     }
   }
 
-  Word& at(const std::vector<BlockId>& blocks, int place) {
+  [[nodiscard]] std::size_t slot(const std::vector<BlockId>& blocks, int place) const {
     const auto size = static_cast<std::size_t>(options_.block_size), index = static_cast<std::size_t>(place);
-    return memory_.at(static_cast<std::size_t>(blocks.at(index / size)) * size + index % size);
+    return static_cast<std::size_t>(blocks.at(index / size)) * size + index % size;
+  }
+  Word& at(const std::vector<BlockId>& blocks, int place) { return memory_.at(slot(blocks, place)); }
+
+  void write(std::size_t slot, Word word, std::size_t writer) {
+    memory_.at(slot) = word;
+    REQUIRE(writers_.emplace(slot, writer).second);
   }
 
   // The words of a slice's drafts: of the text and the tokens that each sees. `masks`: of all new tokens.
@@ -161,42 +183,40 @@ class CachedMemory {
     return words;
   }
 
-  // All sequences write before one of them reads, as in a layer.
-  void write(const Batch& batch) {
-    auto token = batch.token_ids.begin();
-    auto mask = batch.tree_masks.begin();
-    drafts_.assign(batch.sequences.size(), {});
-    for (std::size_t index = 0; index < batch.sequences.size(); ++index) {
-      const SequenceSlice& slice = batch.sequences[index];
-      const std::vector<BlockId>& blocks = batch.block_tables[index];
-      std::vector<TokenId>& text = texts_[slice.id];
-      REQUIRE(slice.num_new_tokens >= 1);
-      REQUIRE(slice.first_position() <= static_cast<int>(text.size()));
-      if (slice.num_newly_evicted_tokens > 0) shift(slice, blocks, text);
-      for (int i = 0; i < slice.num_new_tokens - slice.num_draft_tokens; ++i) {
-        const auto position = static_cast<std::size_t>(slice.first_position() + i);
-        if (position == text.size()) text.push_back(*token);
-        REQUIRE(text[position] == *token++);
-        Word& word = at(blocks, slice.num_computed_tokens + i);
-        const Word right = word_of(std::span(text).first(position + 1));
-        if (i >= slice.num_unwritten_tokens)
-          word = right;
-        else
-          REQUIRE(word == right);
-      }
-      const auto num_masks = slice.num_tree_tokens > 0 ? slice.num_new_tokens : 0;
-      if (slice.num_tree_tokens > 0) REQUIRE(*mask == 1);
-      drafts_[index] = draft_words(slice, std::span(token, batch.token_ids.end()), std::span(mask, mask + num_masks));
-      token += slice.num_draft_tokens;
-      mask += num_masks;
-      for (int node = 0; node < slice.num_draft_tokens; ++node)
-        at(blocks, slice.context_tokens() - slice.num_draft_tokens + node) =
-            drafts_[index][static_cast<std::size_t>(node)];
-      served_.num_unwritten += slice.num_unwritten_tokens;
-      served_.num_computed += slice.num_new_tokens;
+  // All sequences of a micro-batch write before one of them reads, as in a layer.
+  void write(const Batch& batch, std::size_t index) {
+    const SequenceSlice& slice = batch.sequences[index];
+    const std::vector<BlockId>& blocks = batch.block_tables[index];
+    std::vector<TokenId>& text = texts_[slice.id];
+    REQUIRE(slice.num_new_tokens >= 1);
+    REQUIRE(slice.first_position() <= static_cast<int>(text.size()));
+    if (slice.num_newly_evicted_tokens > 0) shift(slice, blocks, text);
+    for (int i = 0; i < slice.num_new_tokens - slice.num_draft_tokens; ++i) {
+      const auto position = static_cast<std::size_t>(slice.first_position() + i);
+      if (position == text.size()) text.push_back(*token_);
+      REQUIRE(text[position] == *token_++);
+      const std::size_t place = slot(blocks, slice.num_computed_tokens + i);
+      const Word right = word_of(std::span(text).first(position + 1));
+      if (i >= slice.num_unwritten_tokens)
+        write(place, right, index);
+      else
+        REQUIRE(memory_.at(place) == right);
     }
-    REQUIRE(token == batch.token_ids.end());
-    REQUIRE(mask == batch.tree_masks.end());
+    write_drafts(batch, index);
+    served_.num_unwritten += slice.num_unwritten_tokens;
+    served_.num_computed += slice.num_new_tokens;
+  }
+
+  void write_drafts(const Batch& batch, std::size_t index) {
+    const SequenceSlice& slice = batch.sequences[index];
+    const auto num_masks = slice.num_tree_tokens > 0 ? slice.num_new_tokens : 0;
+    if (slice.num_tree_tokens > 0) REQUIRE(*mask_ == 1);
+    drafts_[index] = draft_words(slice, std::span(token_, batch.token_ids.end()), std::span(mask_, mask_ + num_masks));
+    token_ += slice.num_draft_tokens;
+    mask_ += num_masks;
+    const int first = slice.context_tokens() - slice.num_draft_tokens;
+    for (int node = 0; node < slice.num_draft_tokens; ++node)
+      write(slot(batch.block_tables[index], first + node), drafts_[index][static_cast<std::size_t>(node)], index);
   }
 
   void shift(const SequenceSlice& slice, const std::vector<BlockId>& blocks, const std::vector<TokenId>& text) {
@@ -227,6 +247,8 @@ class CachedMemory {
       const int position = place < sinks ? place : slice.num_evicted_tokens + place;
       if (at(blocks, place) != word_of(std::span(text).first(static_cast<std::size_t>(position) + 1)))
         FAIL("sequence " << slice.id << ": place " << place << " does not hold token " << position);
+      const auto writer = writers_.find(slot(blocks, place));
+      if (writer != writers_.end() && writer->second != index) ++served_.num_shared;
     }
   }
 
@@ -236,6 +258,9 @@ class CachedMemory {
   std::vector<Word> memory_, host_memory_;            // [slots]
   std::map<SequenceId, std::vector<TokenId>> texts_;  // the prompt, and what has been computed
   std::vector<std::vector<Word>> drafts_;             // [sequences][drafted tokens], of this step
+  std::map<std::size_t, std::size_t> writers_;        // of slots, by their place in the batch; of this step
+  std::vector<TokenId>::const_iterator token_;        // of the batch, to be written next
+  std::vector<std::uint64_t>::const_iterator mask_;
   std::mt19937 random_{7};
   ServedTexts served_;
 };

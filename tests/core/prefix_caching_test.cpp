@@ -60,6 +60,49 @@ TEST_CASE("prefix caching, samples and small pools do not change the texts", "[p
   REQUIRE(unwritten > 10);
 }
 
+TEST_CASE("requests that begin in one step share their beginning, whatever the pool does", "[prefix_caching]") {
+  int shared = 0, preemptions = 0;
+  for (unsigned seed = 0; seed < 80; ++seed) {
+    Workload work = conversations(seed, 24, seed % 4 == 0 ? 3 : 1);
+    for (int& arrival : work.arrivals) arrival = arrival / 20 * 20;  // in bursts
+    const ServedTexts expected = serve(options_with(16, 256, 4096), 2000, work);
+    for (const int block_size : {1, 4, 16})
+      for (const PrefixEviction eviction : {PrefixEviction::lru, PrefixEviction::lfu}) {
+        INFO("seed " << seed << ", block size " << block_size << ", " << name(eviction));
+        EngineOptions options =
+            options_with(block_size, 4 + static_cast<int>(seed % 9), 128 + 16 * static_cast<int>(seed % 20));
+        options.enable_prefix_caching = true;
+        options.prefix_eviction = eviction;
+        options.enable_chunked_prefill = seed % 3 != 0;
+        if (seed % 2 == 0) options.preemption_mode = PreemptionMode::swap;
+        const int num_blocks = (124 + block_size - 1) / block_size * (1 + static_cast<int>(seed % 3));
+        const ServedTexts served = serve(options, num_blocks, work, 200 / block_size);
+        REQUIRE(served.tokens == expected.tokens);
+        shared += served.num_shared;
+        preemptions += served.num_preemptions;
+      }
+  }
+  INFO(shared << " tokens read in the step that wrote them, " << preemptions << " preemptions");
+  CHECK(shared > 10000);
+  CHECK(preemptions > 100);
+}
+
+TEST_CASE("of prompts that come at once the first computes what all begin with", "[prefix_caching]") {
+  EngineOptions options = options_with(4, 8, 100);
+  options.enable_prefix_caching = true;
+  std::vector<Request> requests;
+  for (TokenId own = 30; own < 35; ++own) {
+    std::vector<TokenId> tokens = counted(16);
+    tokens.push_back(own);
+    requests.push_back(prompt_of(own, tokens));
+  }
+  CachedMemory memory(options, {.num_blocks = 40, .max_position_embeddings = 1000});
+  const ServedTexts served = memory.serve(requests, {0, 0, 0, 0, 0});
+  for (const auto& [id, cached] : served.num_cached_tokens) CHECK(cached == (id == 30 ? 0 : 16));
+  CHECK(served.num_computed == 17 + 4 * 1 + 5);  // and a decode each
+  CHECK(served.num_shared == 4 * 16);
+}
+
 TEST_CASE("swapped sequences get their own texts, beside shared blocks and a host that is full", "[prefix_caching]") {
   SwapCounts swaps;
   int preemptions = 0;
@@ -183,6 +226,74 @@ TEST_CASE("equal blocks are kept once, and other tokens or another beginning are
   for (BlockTable* table : {&b, &a, &c}) pool.release(*table);
   CHECK(pool.audit().empty());
   CHECK(pool.num_free() == 12);
+}
+
+namespace {
+
+// Fills the pool with one sequence after the other and returns how many tokens each found.
+class OneByOne {
+ public:
+  OneByOne(int num_blocks, PrefixEviction eviction) : pool_(num_blocks, 4, 0, PrefixCaching::on, eviction) {}
+
+  int serve(const std::vector<TokenId>& tokens) {
+    BlockTable table;
+    const int cached = pool_.adopt_prefix(table, tokens);
+    pool_.count_uses(table, cached / 4);
+    REQUIRE(pool_.append(table, static_cast<int>(tokens.size()) - cached, copies_));
+    pool_.publish(table, tokens);
+    pool_.release(table);
+    REQUIRE(pool_.audit().empty());
+    return cached;
+  }
+
+ private:
+  BlockPool pool_;
+  std::vector<BlockCopy> copies_;
+};
+
+}  // namespace
+
+TEST_CASE("lfu keeps what is asked for again and again through a rush of what is asked for once", "[prefix_caching]") {
+  std::map<PrefixEviction, int> found;
+  for (const PrefixEviction eviction : {PrefixEviction::lru, PrefixEviction::lfu}) {
+    OneByOne cache(12, eviction);
+    TokenId next = 1000;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<TokenId> conversation = counted(16);
+      for (int own = 0; own < 4; ++own) conversation.push_back(next++);
+      for (int times = 0; times < 2; ++times, conversation.back() = next++)
+        found[eviction] += cache.serve(conversation);
+      for (int stranger = 0; stranger < 4; ++stranger, next += 12) CHECK(cache.serve(counted(12, next)) == 0);
+    }
+  }
+  // lru: strangers take all blocks before the next round. lfu: the beginning stays.
+  CHECK(found[PrefixEviction::lru] == 50 * 16);
+  CHECK(found[PrefixEviction::lfu] > 95 * 16);
+}
+
+TEST_CASE("lfu with aging forgets what nobody asks for any more", "[prefix_caching]") {
+  OneByOne cache(12, PrefixEviction::lfu);
+  for (int times = 0; times < 20; ++times) cache.serve(counted(16));
+  // A new beginning that is found once each round; each round's strangers make the blocks older by about one.
+  TokenId next = 1000;
+  for (int round = 0; round < 100; ++round)
+    for (int stranger = 0; stranger < 4; ++stranger, next += 12) cache.serve(counted(12, next));
+  CHECK(cache.serve(counted(16)) == 0);
+}
+
+TEST_CASE("lfu: priorities by hand", "[prefix_caching]") {
+  EvictionOrder order(PrefixEviction::lfu);
+  for (const BlockId block : {0, 1, 2}) order.push(block);
+  order.remove(0), order.count_use(0), order.push(0);  // priorities 2, 1, 1
+  CHECK(order.take_first() == 1);                      // age 1
+  order.push(3);                                       // 2: after 0, which is as low and older
+  CHECK(order.take_first() == 2);
+  CHECK(order.take_first() == 0);  // age 2
+  order.push(0);                   // its uses are forgotten: 3
+  CHECK(order.take_first() == 3);
+  CHECK(order.take_first() == 0);
+  CHECK(order.size() == 0);
+  CHECK(order.audit().empty());
 }
 
 TEST_CASE("a hash depends on every token, its place and the beginning", "[prefix_caching]") {

@@ -70,3 +70,56 @@ TEST_CASE("a received prompt that is preempted is computed here, in chunks") {
   CHECK(scheduler.take_finished().size() == 2);
   CHECK(scheduler.pool().num_free() == 12);
 }
+
+TEST_CASE("the blocks of a received prompt are to be written before its first step, but for those found here") {
+  EngineOptions options = options_with(16, 4, 64);
+  options.enable_prefix_caching = true;
+  Scheduler scheduler(options, {.num_blocks = 40, .max_position_embeddings = 512});
+  const auto kv = std::make_shared<const std::vector<std::byte>>(7 * 100);
+  const auto submit = [&](SequenceId id, int tokens) {
+    Request request = received(7, tokens, 3);
+    request.id = id;
+    request.received_kv = kv;
+    REQUIRE_FALSE(scheduler.refusal(request));
+    scheduler.submit(request);
+  };
+  submit(0, 100);  // 99 tokens in 7 blocks
+  const ScheduledStep first = step(scheduler);
+  REQUIRE(first.received.size() == 1);
+  CHECK(first.received[0].kv == kv);
+  CHECK(first.received[0].first_block == 0);
+  CHECK(first.received[0].blocks == first.batch.block_tables[0]);
+  CHECK(step(scheduler).received.empty());
+  submit(1, 70);  // begins as the other: four blocks are there
+  const ScheduledStep second = step(scheduler);
+  REQUIRE(second.received.size() == 1);
+  CHECK(second.received[0].first_block == 4);
+  REQUIRE(second.received[0].blocks.size() == 1);
+  CHECK(second.received[0].blocks[0] == second.batch.block_tables[1][4]);
+  while (!scheduler.idle()) static_cast<void>(step(scheduler));
+  CHECK(kv.use_count() == 3);  // here and in the two steps
+}
+
+TEST_CASE("K and V of part of a prompt are received too, and the rest is computed") {
+  Scheduler scheduler(options_with(16, 4, 64), {.num_blocks = 20, .max_position_embeddings = 512});
+  Request request = request_of(0, 100, 2);
+  request.num_received_tokens = 48;
+  request.received_kv = std::make_shared<const std::vector<std::byte>>(3 * 100);
+  scheduler.submit(request);
+  const ScheduledStep first = step(scheduler);
+  REQUIRE(first.received.size() == 1);
+  CHECK(first.received[0].blocks.size() == 3);
+  CHECK(first.batch.sequences[0].phase == Phase::prefill);
+  CHECK(first.batch.sequences[0].num_computed_tokens == 48);
+  CHECK(first.batch.sequences[0].num_new_tokens == 52);
+}
+
+TEST_CASE("an engine that keeps less than a whole cache receives nothing") {
+  EngineOptions options = options_with(16, 4, 64);
+  options.kv_cache_dtype = Dtype::kivi4;
+  Request request = received(0, 100, 3);
+  const Scheduler scheduler(options, {.num_blocks = 20, .max_position_embeddings = 512});
+  CHECK_FALSE(scheduler.refusal(request));  // where only lengths matter
+  request.received_kv = std::make_shared<const std::vector<std::byte>>(700);
+  CHECK_THAT(scheduler.refusal(request).value(), ContainsSubstring("only a whole KV cache"));
+}

@@ -113,6 +113,30 @@ TEST_CASE("prefix caching changes no text and finds what was computed") {
   CHECK(generation.report.num_prompt_tokens == expected.report.num_prompt_tokens);
 }
 
+TEST_CASE("prompts that come together find what they begin with, and get the texts they get alone") {
+  std::vector<TextRequest> requests;
+  const std::string common = "once upon a time there was a small house in a wood, and in it lived";
+  for (const char* own : {" the hare", " the tortoise", " a crow", ""})
+    requests.push_back({.prompt = common + own, .max_tokens = 8});
+  for (const DeviceKind kind : {DeviceKind::cpu, DeviceKind::host_gpu}) {
+    GeneratorOptions options = exact_options();
+    options.device.kind = kind;
+    if (kind == DeviceKind::host_gpu) options.engine.kv_cache_dtype = Dtype::f16;
+    options.engine.block_size = 4;
+    Generator plain(kTextFolder, options);
+    std::vector<std::vector<TokenId>> alone;
+    for (const TextRequest& request : requests)
+      alone.push_back(plain.generate(std::span(&request, 1)).completions.at(0).token_ids);
+    options.engine.enable_prefix_caching = true;
+    Generator cached(kTextFolder, options);
+    const Generation together = cached.generate(requests);
+    const std::size_t prompt = together.completions.back().prompt_token_ids.size();
+    for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together.completions[i].token_ids == alone[i]);
+    CHECK(together.report.num_steps == 8);
+    CHECK(together.report.num_cached_tokens >= 3 * (static_cast<std::int64_t>(prompt) / 4 * 4 - 4));
+  }
+}
+
 TEST_CASE("samples of a prompt are what their seeds give alone") {
   TextRequest request{.prompt = "once upon a time", .max_tokens = 12, .sampling = {.temperature = 1.0, .seed = 40}};
   Generator generator(kTextFolder, exact_options());

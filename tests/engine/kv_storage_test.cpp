@@ -59,6 +59,27 @@ TEST_CASE("blocks are copied in order, in K and V of every layer") {
                 static_cast<std::byte>(10 * pool + static_cast<std::size_t>(content)));
 }
 
+TEST_CASE("blocks that one cache hands over are the same in another, wherever they lie") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::fp8_e4m3, Dtype::int8}) {
+    KvStorage from(gqa_shape(), {.num_blocks = 5, .block_size = 8, .dtype = dtype});
+    KvStorage to(gqa_shape(), {.num_blocks = 9, .block_size = 8, .dtype = dtype});
+    from.fill_randomly(3);
+    to.fill_randomly(4);
+    REQUIRE(from.bytes_per_block() == to.bytes_per_block());
+    const std::vector<BlockId> source{4, 0, 2}, destination{1, 8, 3}, last{2};
+    std::vector<std::byte> sent(3 * from.bytes_per_block()), received(sent.size()), before(sent.size());
+    from.read_blocks(source, sent);
+    to.read_blocks(destination, before);
+    CHECK(before != sent);
+    to.write_blocks(destination, sent);
+    to.read_blocks(destination, received);
+    CHECK(received == sent);
+    std::vector<std::byte> one(from.bytes_per_block());
+    from.read_blocks(last, one);
+    CHECK(std::equal(one.begin(), one.end(), sent.end() - std::ssize(one)));
+  }
+}
+
 TEST_CASE("slots move in order, K and V of every layer and head, with their scales") {
   const auto latent_shape = read_model_shape(kFamilyFolder / "deepseek_v3");
   for (const ModelShape& shape : {gqa_shape(), latent_shape})

@@ -200,7 +200,7 @@ TEST_CASE("latents and shared K and V: texts depend neither on neighbours, prefi
     GeneratorOptions plain;
     plain.engine.kv_cache_dtype = Dtype::f32, plain.engine.block_size = 4, plain.num_threads = 2;
     GeneratorOptions cached = plain, swapping = plain, recomputing = plain;
-    cached.engine.enable_prefix_caching = true, cached.engine.max_num_seqs = 1;
+    cached.engine.enable_prefix_caching = true;
     swapping.kv_cache_memory = recomputing.kv_cache_memory = kv_block_bytes(weights.shape, 4, Dtype::f32) * 18;
     swapping.engine.preemption_mode = PreemptionMode::swap;
     swapping.engine.swap_space = 100 * kv_block_bytes(weights.shape, 4, Dtype::f32);

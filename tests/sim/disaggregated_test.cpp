@@ -100,3 +100,73 @@ TEST_CASE("both pools are needed, and the whole KV cache", "[cluster]") {
   CHECK_THROWS_WITH(simulate(small_server(pools(1, 1)), requests_of(3, 5000, 3000)),
                     ContainsSubstring("request 1: the prompt of 5000 tokens with max_tokens 3000"));
 }
+
+namespace {
+
+// First long prompts with a token each, then short ones with long answers.
+RequestWorkload prompts_then_answers() {
+  RequestWorkload workload{.requests = 400, .arrival = ArrivalKind::replay};
+  for (int index = 0; index < 200; ++index) workload.recorded.push_back({Seconds(0.15 * index), 480, 2});
+  for (int index = 0; index < 200; ++index) workload.recorded.push_back({Seconds(35 + 0.3 * index), 30, 240});
+  return workload;
+}
+
+SimulatedServer switching_server(Deployment deployment) {
+  deployment.role_switching = RoleSwitching{.hold = Seconds(0.5)};
+  return small_server(deployment);
+}
+
+int switches(const ServingRun& run) {
+  int count = 0;
+  for (const ReplicaRun& replica : run.replicas) count += replica.role_switches;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("replicas follow the load from prefill to decode, and nothing is lost on the way", "[cluster]") {
+  const RequestWorkload workload = prompts_then_answers();
+  const ServingRun fixed = simulate(small_server(pools(2, 2)), workload);
+  const ServingRun following = simulate(switching_server(pools(2, 2)), workload);
+  CHECK(switches(fixed) == 0);
+  CHECK(switches(following) >= 2);
+  CHECK(switches(following) <= 12);  // not with every burst
+  for (const ServingRun* run : {&fixed, &following}) {
+    CHECK(run->metrics.requests() == 400);
+    CHECK(run->metrics.output_tokens() == 200 * 2 + 200 * 240);
+  }
+  int decoding = 0;
+  for (const ReplicaRun& replica : following.replicas) decoding += replica.role == ReplicaRole::decode;
+  CHECK(decoding == 3);  // in the end
+  CHECK(following.metrics.ttft().mean() < fixed.metrics.ttft().mean());
+  CHECK(following.metrics.duration() <= fixed.metrics.duration());
+}
+
+TEST_CASE("under an even load roles stay as they are, and so does every figure", "[cluster]") {
+  const RequestWorkload workload = poisson_requests(150, 2, 40);
+  const ServingRun fixed = simulate(small_server(pools(2, 2)), workload);
+  const ServingRun following = simulate(switching_server(pools(2, 2)), workload);
+  CHECK(switches(following) == 0);
+  CHECK(fixed.metrics.latency().mean() == following.metrics.latency().mean());
+  CHECK(fixed.num_steps == following.num_steps);
+}
+
+TEST_CASE("roles switch among three replicas or more that are alike", "[cluster]") {
+  CHECK_THAT(problems(switching_server(pools(1, 1))).front(), ContainsSubstring("three or more"));
+  CHECK_THAT(problems(switching_server({.data_parallel_size = 2})).front(), ContainsSubstring("add prefill_replicas"));
+  SimulatedServer server = switching_server(pools(2, 2));
+  server.deployment.role_switching->prefill_below = 3;
+  CHECK_THAT(problems(server).front(), ContainsSubstring("below prefill_above"));
+}
+
+TEST_CASE("replicas on a CPU hand the KV cache over through its memory", "[cluster]") {
+  SimulatedServer server{cpu_like(), llama_2_7b(), {}, 400, {.prefill_replicas = 1, .decode_replicas = 1}};
+  CHECK(problems(server).empty());
+  const ServingRun apart = simulate(server, requests_of(1, 300, 12));
+  server.deployment = {};
+  const ServingRun together = simulate(server, requests_of(1, 300, 12));
+  const Machine machine = cpu_like();
+  const double bandwidth = (machine.dram().bandwidth * machine.sustained.dram_bandwidth).value() / 4;
+  const double transfer = 300 * 2.0 * 32 * 4096 * 2 / bandwidth;
+  CHECK_THAT((apart.metrics.latency().mean() - together.metrics.latency().mean()).value(), WithinRel(transfer, 1e-6));
+}

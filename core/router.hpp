@@ -1,4 +1,4 @@
-// Which replica a request goes to.
+// Which replica a request goes to: of the engine, or of the simulator's deployments.
 //
 //   round_robin      in turn
 //   random           any, drawn from a fixed seed
@@ -11,19 +11,21 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string_view>
 
 #include "core/request.hpp"
 
-namespace dculab::sim {
+namespace dculab {
 
 enum class Routing : std::uint8_t { round_robin, random, least_requests, least_tokens, prefix_affinity };
+[[nodiscard]] std::string_view name(Routing routing);
 
 // What a router sees of a replica.
-struct Load {
+struct ReplicaLoad {
   std::int64_t requests = 0;
   std::int64_t tokens = 0;
 
-  Load& operator+=(const Load& other) {
+  ReplicaLoad& operator+=(const ReplicaLoad& other) {
     requests += other.requests;
     tokens += other.tokens;
     return *this;
@@ -35,10 +37,10 @@ class Router {
   Router(Routing routing, int block_size) : routing_(routing), block_size_(block_size) {}
 
   // An index into `loads`; of equal ones the first. Precondition: loads is not empty.
-  [[nodiscard]] std::size_t choose(const Request& request, std::span<const Load> loads);
+  [[nodiscard]] std::size_t choose(const Request& request, std::span<const ReplicaLoad> loads);
 
  private:
-  [[nodiscard]] std::size_t by_prefix(const Request& request, std::span<const Load> loads) const;
+  [[nodiscard]] std::size_t by_prefix(const Request& request, std::span<const ReplicaLoad> loads) const;
 
   Routing routing_;
   int block_size_;
@@ -46,4 +48,4 @@ class Router {
   std::mt19937_64 random_{1};
 };
 
-}  // namespace dculab::sim
+}  // namespace dculab
