@@ -120,7 +120,7 @@ TEST_CASE("drafts that cannot be priced are refused") {
           {"vocabulary"});
   refused("objective={minimize: step_time}", {"a search over steps weighs steps without drafts"});
   refused("workload.phase=prefill", {"set decode"});
-  check_refused({"study", file, "--measure"}, {"leave --measure"});
+  check_refused({"study", file, "--measure"}, {"runs method draft_model at every point"});
 }
 
 }  // namespace
