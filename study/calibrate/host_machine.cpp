@@ -160,11 +160,11 @@ void add_matmul_rates(sim::Machine& machine, const engine::HostMeasurements& hos
                "of matmul_dram_shares and of what reading reaches: in a step other kernels take turns");
 }
 
-// Of an all-reduce: the rate at which a rank gets through the slots, besides the start and the meetings.
-[[nodiscard]] BytesPerSecond slot_rate(const engine::ExchangeMeasurement& measured, Seconds meeting, Seconds start) {
+// Of a large all-reduce: the rate at which a rank gets through the slots, besides the meetings.
+[[nodiscard]] BytesPerSecond slot_rate(const engine::ExchangeMeasurement& measured, Seconds meeting) {
   const Seconds time = measured.time.lowest;
-  const Seconds fixed = start + lower::shared_memory::meetings(measured.bytes) * meeting;
-  return measured.ranks * measured.bytes / std::max(time - fixed, 0.1 * time);
+  const Seconds meetings = lower::shared_memory::meetings(measured.bytes) * meeting;
+  return measured.ranks * measured.bytes / std::max(time - meetings, 0.1 * time);
 }
 
 // The law of lower/shared_memory, of the most processes that were measured: in their fastest runs, for who else runs on
@@ -183,10 +183,9 @@ void add_links(sim::Machine& machine, const engine::HostMeasurements& host) {
   constexpr Bytes kLarge = 64 * kKiB;  // where bytes take more than the meeting
   std::vector<double> rates;
   BytesPerSecond highest;
-  const Seconds start = std::max(kLeastStart, sums.front().time.lowest - meeting);
   for (const engine::ExchangeMeasurement& each : sums) {
     if (each.bytes < kLarge) continue;
-    const BytesPerSecond rate = slot_rate(each, meeting, start);
+    const BytesPerSecond rate = slot_rate(each, meeting);
     rates.push_back(rate.value());
     highest = std::max(highest, rate);
   }
@@ -194,7 +193,9 @@ void add_links(sim::Machine& machine, const engine::HostMeasurements& host) {
   machine.peers = most - 1;
   machine.peer_link = highest;
   machine.peer_latency = meeting;
-  machine.collective_start = start;
+  const engine::ExchangeMeasurement& least = sums.front();
+  const Seconds reading = least.ranks * least.bytes / BytesPerSecond(rates[rates.size() / 2]);
+  machine.collective_start = std::max(kLeastStart, least.time.lowest - meeting - reading);
   machine.sustained.peer_link = std::min(1.0, rates[rates.size() / 2] / highest.value());
   for (const char* key : {"peer_link", "peer_latency", "collective_start", "sustained.peer_link"})
     config::cite(machine, key, Evidence::measured, explain(host, "exchanges"));
