@@ -170,7 +170,7 @@ void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attent
 void GpuStepInputs::upload(const StepInputs& inputs) {
   upload_span(*device_, token_ids, inputs.token_ids());
   upload_span(*device_, positions, inputs.positions());
-  upload_span(*device_, slot_mapping, inputs.written_slots());
+  upload_span(*device_, slot_mapping, inputs.slot_mapping());
   upload_attention(inputs.attention(Phase::prefill), prefill);
   upload_attention(inputs.attention(Phase::decode), decode);
 }
