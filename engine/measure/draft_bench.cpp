@@ -70,7 +70,7 @@ class RunObserver {
   WallClock clock;
   const bool drafts = options.speculative_config.enabled();
   RunObserver observer(point.batch, drafts ? options.speculative_config.shape.num_tokens() : 0);
-  ServingLoop loop({.plan = planner_of(model.executor->shape(), options),
+  ServingLoop loop({.plan = planner_of(model.executor->planned_model(), options),
                     .options = options,
                     .scheduler = scheduler,
                     .executor = *model.executor,
