@@ -97,8 +97,8 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                  int longest_context) {
   const WeightFormat layers = shape.layer_format();
   const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape, longest_context, partition_tokens);
-  auto floats = static_cast<std::size_t>(lower::dculab_gpu::all_partials(
-      of_one * limits.decode_tokens, limits.max_num_seqs, limits.decode_partials));
+  auto floats = static_cast<std::size_t>(
+      lower::dculab_gpu::all_partials(of_one * limits.decode_tokens, limits.max_num_seqs, limits.decode_partials));
   const auto reserve = [&](WeightFormat format, int n, int k) {
     for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
       floats = std::max(floats, split_k_floats(format.dtype, m, n, k));

@@ -32,7 +32,8 @@ struct AttentionInputs {
 
   // For the sequences from `first_seq` on. Masks are of all tokens of the phase.
   [[nodiscard]] kernels::TreeMasks trees(int first_seq = 0) const {
-    return tree_sizes.empty() ? kernels::TreeMasks() : kernels::TreeMasks{tree_masks.data(), tree_sizes.data() + first_seq};
+    return tree_sizes.empty() ? kernels::TreeMasks()
+                              : kernels::TreeMasks{tree_masks.data(), tree_sizes.data() + first_seq};
   }
 };
 
@@ -46,7 +47,7 @@ class StepInputs {
   [[nodiscard]] int num_tokens() const { return static_cast<int>(token_ids_.size()); }
   [[nodiscard]] int num_positions() const { return num_positions_; }  // one past the last, evicted tokens counted
   [[nodiscard]] std::span<const TokenId> token_ids() const { return token_ids_; }
-  [[nodiscard]] std::span<const std::int32_t> positions() const { return positions_; }        // [num_tokens]
+  [[nodiscard]] std::span<const std::int32_t> positions() const { return positions_; }  // [num_tokens]
   // [num_tokens], -1 for tokens that are computed once more and must not be written. It goes by tokens, not by slots
   // (Opt-KV's skip set): another sequence of the step may be the one that writes the slot.
   [[nodiscard]] std::span<const std::int64_t> slot_mapping() const { return slot_mapping_; }

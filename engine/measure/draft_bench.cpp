@@ -82,8 +82,7 @@ class RunObserver {
   const int most = (steps + 2) * (1 + options.speculative_config.num_speculative_tokens());
   const int prompt = std::max(1, point.context_tokens - most / 2);
   for (int id = 0; id < point.batch; ++id)
-    if (const auto reason =
-            loop.submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
+    if (const auto reason = loop.submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
       throw InputError(point.id + ": " + *reason);
   while (observer.times().num_steps < steps && loop.step()) {
   }
@@ -156,8 +155,8 @@ std::vector<MeasuredDraft> measure_drafts(const ModelWeights& weights, const Mod
     EngineOptions plain = drafted;
     plain.speculative_config = {};
     require_draft_of(weights.shape, draft.shape, drafted);
-    OpenModel model =
-        open_model(weights, drafted, std::optional(draft), open_device(options.device), blocks_for(point, drafted), threads);
+    OpenModel model = open_model(weights, drafted, std::optional(draft), open_device(options.device),
+                                 blocks_for(point, drafted), threads);
     model.executor->fill_kv_cache(random());
     Rounds rounds;
     for (int round = 0; round < options.repeats; ++round)
