@@ -10,6 +10,7 @@
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/open_model.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -26,8 +27,7 @@ struct RunTimes {
   DraftCounts counts;
 };
 
-// Steps in which every sequence decodes, with as much drafted as may be. The first is left out: it computes what the
-// draft model lacks of the prompts.
+// Steps in which every sequence decodes, with as much drafted as may be. The first is left out: buffers grow in it.
 class RunObserver {
  public:
   RunObserver(int batch, int drafted) : batch_(batch), drafted_(drafted) {}
@@ -158,6 +158,7 @@ std::vector<MeasuredDraft> measure_drafts(const ModelWeights& weights, const Mod
     OpenModel model = open_model(weights, drafted, std::optional(draft), open_device(options.device),
                                  blocks_for(point, drafted), threads);
     model.executor->fill_kv_cache(random());
+    if (auto* const drafter = dynamic_cast<DraftModel*>(model.drafts.drafter.get())) drafter->fill_kv_cache(random());
     Rounds rounds;
     for (int round = 0; round < options.repeats; ++round)
       rounds.add(run_once(model, plain, point, kPlainSteps, random),
