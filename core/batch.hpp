@@ -49,9 +49,9 @@ struct Batch {
   std::vector<SequenceSlice> sequences;
   std::vector<TokenId> token_ids;                  // [sum of num_new_tokens]
   std::vector<std::vector<BlockId>> block_tables;  // [num_sequences][ceil(context_tokens / block_size)]
-  // Of the new tokens of sequences with num_tree_tokens > 0, in order. Bit i: sees token i of the tree, whose tokens are
-  // the last num_tree_tokens of the context; itself and its ancestors. A token's position is the number of tokens that
-  // it sees before itself.
+  // Of the new tokens of sequences with num_tree_tokens > 0, in order. Bit i: sees token i of the tree, whose tokens
+  // are the last num_tree_tokens of the context; itself and its ancestors. A token's position is the number of tokens
+  // that it sees before itself.
   std::vector<std::uint64_t> tree_masks{};
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;

@@ -180,17 +180,16 @@ DraftShape parse_draft_shape(std::string_view text) {
   if (paths.size() > kMostDraftTokens)
     refuse(text, std::to_string(paths.size()) + " paths, more than " + std::to_string(kMostDraftTokens));
   if (paths.empty()) refuse(text, "no paths");
-  std::ranges::sort(paths, [](const Path& a, const Path& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  });
+  std::ranges::sort(paths,
+                    [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
   if (std::ranges::adjacent_find(paths) != paths.end()) refuse(text, "a path stands twice");
   DraftShape shape;
   for (const Path& path : paths) {
     const Path before(path.begin(), path.end() - 1);
     const auto parent = std::ranges::find(paths, before);
     if (!before.empty() && parent == paths.end()) refuse(text, "the beginning of a path is missing");
-    shape.nodes.push_back({.parent = before.empty() ? DraftNode::kRoot : static_cast<int>(parent - paths.begin()),
-                           .rank = path.back()});
+    shape.nodes.push_back(
+        {.parent = before.empty() ? DraftNode::kRoot : static_cast<int>(parent - paths.begin()), .rank = path.back()});
   }
   return shape;
 }

@@ -38,7 +38,7 @@ enum class ReplicaRole : std::uint8_t { both, prefill, decode };
 [[nodiscard]] std::string_view name(ReplicaRole role);
 
 struct RoleSwitching {
-  double prefill_above = 2, prefill_below = 1;   // steps of prompts that wait for each prefill replica
+  double prefill_above = 2, prefill_below = 1;    // steps of prompts that wait for each prefill replica
   double decode_above = 0.9, decode_below = 0.7;  // share of what a decode replica can hold
   Seconds hold{1};
 

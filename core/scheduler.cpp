@@ -197,9 +197,8 @@ void Scheduler::preempt_youngest() {
 }
 
 void Scheduler::add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens) {
-  entries.push_back({.sequence = &sequence,
-                     .num_new_tokens = num_new_tokens,
-                     .num_newly_evicted_tokens = num_newly_evicted_tokens});
+  entries.push_back(
+      {.sequence = &sequence, .num_new_tokens = num_new_tokens, .num_newly_evicted_tokens = num_newly_evicted_tokens});
   token_budget_ -= num_new_tokens;
 }
 
@@ -208,17 +207,17 @@ SequenceSlice Scheduler::make_slice(const Entry& entry) const {
   const int num_new_tokens = entry.num_new_tokens;
   const int shared = sequence.num_shared_tokens - sequence.num_computed_tokens;
   const int drafted = entry.draft.num_tokens();
-  return {.id = sequence.request.id,
-          .phase = sequence.phase(),
-          .num_computed_tokens = sequence.num_tokens_in_cache(),
-          .num_new_tokens = num_new_tokens,
-          .num_logits =
-              sequence.num_computed_tokens + num_new_tokens - drafted == sequence.num_tokens() ? 1 + drafted : 0,
-          .num_evicted_tokens = sequence.num_evicted_tokens,
-          .num_newly_evicted_tokens = entry.num_newly_evicted_tokens,
-          .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens - drafted),
-          .num_draft_tokens = drafted,
-          .num_tree_tokens = entry.draft.is_chain() ? 0 : 1 + drafted};
+  return {
+      .id = sequence.request.id,
+      .phase = sequence.phase(),
+      .num_computed_tokens = sequence.num_tokens_in_cache(),
+      .num_new_tokens = num_new_tokens,
+      .num_logits = sequence.num_computed_tokens + num_new_tokens - drafted == sequence.num_tokens() ? 1 + drafted : 0,
+      .num_evicted_tokens = sequence.num_evicted_tokens,
+      .num_newly_evicted_tokens = entry.num_newly_evicted_tokens,
+      .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens - drafted),
+      .num_draft_tokens = drafted,
+      .num_tree_tokens = entry.draft.is_chain() ? 0 : 1 + drafted};
 }
 
 Batch Scheduler::make_batch() {

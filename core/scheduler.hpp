@@ -36,8 +36,8 @@ struct SchedulerLimits {
   int num_blocks = 0;
   int max_position_embeddings = 0;
   double watermark = BlockPool::kDefaultWatermark;
-  int num_host_blocks = 0;  // see num_host_blocks(EngineOptions)
-  KvDemand kv_demand{};     // of a step that is only priced; what runs has a slot for each token
+  int num_host_blocks = 0;              // see num_host_blocks(EngineOptions)
+  KvDemand kv_demand{};                 // of a step that is only priced; what runs has a slot for each token
   int draft_context = kLongestContext;  // tokens that the drafter can look back on
 };
 

@@ -148,8 +148,7 @@ void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {
   int row = 0;
   for (const Sequence* sequence : parts_.scheduler.sampled()) {
     const DraftTree& draft = parts_.scheduler.draft_of(judged.size());
-    judged.push_back(
-        {.sequence = sequence, .draft = &draft, .verdict = &verdicts_[judged.size()], .first_row = row});
+    judged.push_back({.sequence = sequence, .draft = &draft, .verdict = &verdicts_[judged.size()], .first_row = row});
     row += 1 + draft.num_tokens();
   }
   parts_.drafter->judged(judged);

@@ -72,8 +72,8 @@ struct ServedStep {
 
 struct ServingCallbacks {
   std::function<void(const Sequence&, int count)> on_tokens{};  // the last `count` of sequence.tokens are new
-  std::function<void(const Sequence&)> on_finished{};  // after its last on_tokens; then the sequence is gone
-  std::function<void(const ServedStep&)> on_step{};    // before the on_tokens of its tokens
+  std::function<void(const Sequence&)> on_finished{};           // after its last on_tokens; then the sequence is gone
+  std::function<void(const ServedStep&)> on_step{};             // before the on_tokens of its tokens
 };
 
 // Whether the report lists every request: its memory then grows with them.
@@ -106,7 +106,7 @@ struct ServingReport {
   std::int64_t num_generated_tokens = 0;  // of finished requests
   int num_preemptions = 0;
   DraftCounts drafts{};
-  Seconds drafting{};  // within the steps; executor_time leaves it out
+  Seconds drafting{};                    // within the steps; executor_time leaves it out
   std::int64_t num_received_blocks = 0;  // from other executors,
   Seconds receiving{};                   // and how long writing them took, by the clock
 };

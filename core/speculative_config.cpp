@@ -7,11 +7,10 @@
 namespace dculab {
 namespace {
 
-constexpr std::array kMethods = {std::pair{SpeculativeMethod::none, "none"},
-                                 std::pair{SpeculativeMethod::draft_model, "draft_model"},
-                                 std::pair{SpeculativeMethod::ngram, "ngram"},
-                                 std::pair{SpeculativeMethod::medusa, "medusa"},
-                                 std::pair{SpeculativeMethod::mtp, "mtp"}};
+constexpr std::array kMethods = {
+    std::pair{SpeculativeMethod::none, "none"}, std::pair{SpeculativeMethod::draft_model, "draft_model"},
+    std::pair{SpeculativeMethod::ngram, "ngram"}, std::pair{SpeculativeMethod::medusa, "medusa"},
+    std::pair{SpeculativeMethod::mtp, "mtp"}};
 
 constexpr std::array kRejectionSampleMethods = {std::pair{RejectionSampleMethod::strict, "strict"},
                                                 std::pair{RejectionSampleMethod::typical, "typical"},

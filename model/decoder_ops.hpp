@@ -124,7 +124,8 @@ void plan_head_of_streams(StepPlan& plan, const StepSizes& sizes);
 [[nodiscard]] Op plan_expert_activation(const StepSizes& sizes);
 
 // What devices that share the model exchange: Megatron's two sums a layer, that of the embedding, and the logits.
-[[nodiscard]] Op plan_collective(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int width);
+[[nodiscard]] Op plan_collective(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows,
+                                 int width);
 
 // cache_ops.cpp: rotates Q and K and writes K and V; moves the first keys of `sequences` sequences.
 [[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch);

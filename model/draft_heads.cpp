@@ -34,13 +34,12 @@ void plan_mtp_step_into(StepPlan& plan, const ModelShape& mtp, const EngineOptio
   const int hidden = mtp.hidden_size;
   std::vector<Op> joined;
   for (const char* norm : {"enorm", "hnorm"})
-    joined.push_back(outside_layers(
-        plan_norm({norm, WeightSlot::none, Buffer::residual, Buffer::normed}, sizes, sizes.tokens, {}),
-        Stage::before_layers));
-  joined.push_back(
-      outside_layers(plan_matmul({"eh_proj", WeightSlot::none, Buffer::normed, Buffer::residual}, sizes,
-                                 options.weights, sizes.tokens, hidden, 2 * hidden),
-                     Stage::before_layers));
+    joined.push_back(
+        outside_layers(plan_norm({norm, WeightSlot::none, Buffer::residual, Buffer::normed}, sizes, sizes.tokens, {}),
+                       Stage::before_layers));
+  joined.push_back(outside_layers(plan_matmul({"eh_proj", WeightSlot::none, Buffer::normed, Buffer::residual}, sizes,
+                                              options.weights, sizes.tokens, hidden, 2 * hidden),
+                                  Stage::before_layers));
   plan.ops.insert(plan.ops.begin() + 1, std::make_move_iterator(joined.begin()), std::make_move_iterator(joined.end()));
 }
 
@@ -64,10 +63,9 @@ void plan_medusa_heads_into(StepPlan& plan, const ModelShape& model, const Engin
                                    plain(model), rows, hidden, hidden, Bias::one),
                        Stage::after_layers));
     plan.ops.push_back(outside_layers(plan_residual_add(sizes, false), Stage::after_layers));
-    plan.ops.push_back(
-        outside_layers(plan_matmul({"medusa_lm_head", WeightSlot::none, Buffer::normed, Buffer::logits}, sizes,
-                                   plain(model), rows, model.vocab_size, hidden),
-                       Stage::after_layers));
+    plan.ops.push_back(outside_layers(plan_matmul({"medusa_lm_head", WeightSlot::none, Buffer::normed, Buffer::logits},
+                                                  sizes, plain(model), rows, model.vocab_size, hidden),
+                                      Stage::after_layers));
     if (model.tensor_parallel_size > 1)
       plan.ops.push_back(outside_layers(
           plan_collective(OpKind::all_gather,

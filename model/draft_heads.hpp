@@ -5,7 +5,8 @@
 //                   further each, all from the hidden state of the last token; as FasterDecoding/Medusa and vLLM have
 //                   them, whose heads do not share W
 //   MTP             h' = layer(P [norm(embedding of the next token); norm(h)]),   P [hidden, 2 hidden]; logits by the
-//                   model's own head, and its own embedding; run once for each further token, over a KV cache of its own
+//                   model's own head, and its own embedding; run once for each further token, over a KV cache of its
+//                   own
 //
 // Devices that share the model have each a part of W_i and of the layer, and the whole of F_i and P, as in vLLM.
 #pragma once

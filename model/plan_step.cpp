@@ -225,9 +225,9 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   plan.ops.push_back(outside_layers(head, Stage::after_layers));
   if (model.final_logit_soft_cap > 0) plan.ops.push_back(plan_soft_cap(sizes));
   if (model.tensor_parallel_size == 1) return;
-  const Op logits = plan_collective(
-      OpKind::all_gather, {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits}, sizes,
-      logits_rows, model.vocab_size);
+  const Op logits = plan_collective(OpKind::all_gather,
+                                    {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits},
+                                    sizes, logits_rows, model.vocab_size);
   plan.ops.push_back(outside_layers(logits, Stage::after_layers));
 }
 

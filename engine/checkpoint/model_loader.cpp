@@ -192,8 +192,8 @@ std::vector<TensorSlot> mtp_slots(MtpWeights& weights, int layer) {
     return slot.slot == WeightSlot::embed_tokens || slot.slot == WeightSlot::lm_head;
   });
   for (TensorSlot& slot : slots)
-    slot.name = slot.slot == WeightSlot::final_norm ? own + "shared_head.norm.weight"
-                                                    : own + slot.name.substr(first.size());
+    slot.name =
+        slot.slot == WeightSlot::final_norm ? own + "shared_head.norm.weight" : own + slot.name.substr(first.size());
   slots.push_back({.name = own + "enorm.weight", .rows = hidden, .view = &weights.enorm, .kind = SlotKind::norm});
   slots.push_back({.name = own + "hnorm.weight", .rows = hidden, .view = &weights.hnorm, .kind = SlotKind::norm});
   slots.push_back({.name = own + "eh_proj.weight",
@@ -229,7 +229,8 @@ MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory me
   const std::string file = (folder / "config.json").string();
   const JsonFields fields(file, read_text(file));
   if (fields.integer("num_nextn_predict_layers", 0) < 1)
-    fields.refuse("num_nextn_predict_layers", "must be at least 1: the checkpoint has no layer that predicts further tokens");
+    fields.refuse("num_nextn_predict_layers",
+                  "must be at least 1: the checkpoint has no layer that predicts further tokens");
   const ModelShape shape = runnable_shape(folder);
   MtpWeights weights;
   weights.layer.shape = mtp_layer_shape(shape);

@@ -91,7 +91,8 @@ void TokenScorer::run_chunk(const ScoredText& text, int begin, int end, int num_
   std::vector<BlockId> blocks(static_cast<std::size_t>((end + block_size - 1) / block_size));
   std::iota(blocks.begin(), blocks.end(), 0);
   batch.block_tables.push_back(std::move(blocks));
-  (void)generator_.executor().run(plan_step(generator_.executor().planned_model(), generator_.engine_options(), std::move(batch)));
+  (void)generator_.executor().run(
+      plan_step(generator_.executor().planned_model(), generator_.engine_options(), std::move(batch)));
 }
 
 void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPrediction& on_prediction) {

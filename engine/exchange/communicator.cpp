@@ -93,8 +93,7 @@ void Communicator::meet() { meet(Timing::off); }
 void Communicator::stream(std::span<const std::byte> own, std::span<const std::size_t> sizes, const Read& read) {
   const std::size_t longest = *std::ranges::max_element(sizes);
   for (std::size_t offset = 0; offset < longest; offset += kSlotBytes) {
-    if (offset < own.size())
-      std::memcpy(own_slot(), own.data() + offset, std::min(kSlotBytes, own.size() - offset));
+    if (offset < own.size()) std::memcpy(own_slot(), own.data() + offset, std::min(kSlotBytes, own.size() - offset));
     meet(offset == 0 ? Timing::on : Timing::off);
     for (int other = 0; other < ranks(); ++other) {
       const std::size_t size = sizes[static_cast<std::size_t>(other)];
@@ -152,13 +151,11 @@ void Communicator::all_gather_columns(std::span<const float> own, std::size_t wi
   place(rank_, 0, own);
   const std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks()), own.size_bytes());
   stream(std::as_bytes(own), sizes, [&](int rank, std::size_t offset, std::span<const std::byte> piece) {
-    place(rank, offset / sizeof(float),
-          {reinterpret_cast<const float*>(piece.data()), piece.size() / sizeof(float)});
+    place(rank, offset / sizeof(float), {reinterpret_cast<const float*>(piece.data()), piece.size() / sizeof(float)});
   });
 }
 
-void Communicator::all_to_all(std::span<const std::byte> own, std::span<const std::size_t> sizes,
-                              std::byte* received) {
+void Communicator::all_to_all(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* received) {
   const auto all = static_cast<std::size_t>(ranks()), self = static_cast<std::size_t>(rank_);
   std::vector<std::size_t> totals(all), begins(all);  // of what each rank has, and where that for this rank begins
   std::vector<std::byte*> parts(all);                 // where that goes
@@ -187,7 +184,8 @@ void Communicator::broadcast(std::vector<std::byte>& bytes) {
     const std::size_t header = offset == 0 ? sizeof size : 0;
     if (rank_ == 0) {
       if (header > 0) std::memcpy(own_slot(), &size, sizeof size);
-      if (offset < size) std::memcpy(own_slot() + header, bytes.data() + offset, std::min<std::size_t>(room, size - offset));
+      if (offset < size)
+        std::memcpy(own_slot() + header, bytes.data() + offset, std::min<std::size_t>(room, size - offset));
     }
     meet();
     const std::byte* const from = group_.slot(which_, 0);

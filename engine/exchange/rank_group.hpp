@@ -40,8 +40,8 @@ class RankGroup {
 
   // Of one rank; a cache line of its own.
   struct alignas(64) Rank {
-    std::atomic<std::uint32_t> arrivals{0};  // meetings that it has come to
-    std::atomic<std::uint32_t> sleepers{0};  // ranks that sleep until it comes to the next
+    std::atomic<std::uint32_t> arrivals{0};                 // meetings that it has come to
+    std::atomic<std::uint32_t> sleepers{0};                 // ranks that sleep until it comes to the next
     std::array<std::atomic<std::int64_t>, 2> arrived_at{};  // nanoseconds of the steady clock: at even and odd meetings
   };
   [[nodiscard]] Rank& rank(int index) const;

@@ -162,8 +162,8 @@ void CpuExecutor::charge_waiting() {
   const Seconds waited = place_.communicator->take_waited();
   if (!charged_op_) return;
   op_durations_[*charged_op_] += waited;
-  charged_until_ += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(waited.value()));
+  charged_until_ +=
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(waited.value()));
 }
 
 }  // namespace dculab::engine

@@ -200,7 +200,6 @@ void CpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
                                           .cache = cache,
                                           .num_tokens = inputs_.num_tokens(),
                                           .num_heads = attention.heads.num_attention_heads,
-                                          .skip_set = inputs_.skip_set(),
                                           .head_slots = heavy_hitters_.place(layer),
                                           .rotary_dim = attention.position.rotary_dim,
                                           .neighbours = attention.position.pairs == RopePairs::neighbours});

@@ -144,7 +144,8 @@ class CpuExecutor final : public ModelExecutor {
   void execute_partial_embedding(const Op& op);
   void gather_own_tokens(const Op& op);
   void gather_logits(const Op& op);
-  // A norm of all heads together, of which each executor has some: sums of squares, and once they are added up the rest.
+  // A norm of all heads together, of which each executor has some: sums of squares, and once they are added up the
+  // rest.
   void sum_squares(const Op& op);
   void norm_by_sums(const Op& op, int layer);
   void execute_collective(const Op& op, int layer);
@@ -186,18 +187,18 @@ class CpuExecutor final : public ModelExecutor {
   ExpertRouting routing_;
   RankPlace place_;
   ExpertExchange expert_exchange_;
-  std::vector<TokenId> part_tokens_;    // of a part of the vocabulary
-  std::vector<float> square_sums_;      // [tokens, 2]: of the values of Q and of K
-  std::vector<float> gathered_logits_;  // [rows of logits, whole vocabulary]; of a part
+  std::vector<TokenId> part_tokens_;       // of a part of the vocabulary
+  std::vector<float> square_sums_;         // [tokens, 2]: of the values of Q and of K
+  std::vector<float> gathered_logits_;     // [rows of logits, whole vocabulary]; of a part
   kernels::cpu::Workspace gathered_rows_;  // of one expert; the queries' latents
   ExpandedKv expanded_;
   const Op* expansion_ = nullptr;            // of the attention that comes next,
   kernels::MatmulArgs expansion_product_{};  // and its product
   Phase latent_phase_ = Phase::prefill;      // whose attention the ops that come belong to
   std::array<std::vector<float>, kBuffers> buffers_;
-  const Op* first_op_ = nullptr;       // of the plan that runs
+  const Op* first_op_ = nullptr;           // of the plan that runs
   std::optional<std::size_t> charged_op_;  // of the step, the last
-  std::vector<Seconds> op_durations_;  // of the step so far
+  std::vector<Seconds> op_durations_;      // of the step so far
   std::chrono::steady_clock::time_point charged_until_{};
   OpObserver observer_;
   bool keeps_all_hidden_ = false;

@@ -69,7 +69,6 @@ void CpuExecutor::execute_latent_cache(const Op& op, int layer) {
                                                  .cos_sin = positions_[op.layer_kind].cos_sin,
                                                  .cache = kv_.layer(layer),
                                                  .num_tokens = inputs_.num_tokens(),
-                                                 .skip_set = inputs_.skip_set(),
                                                  .neighbours = attention.position.pairs == RopePairs::neighbours});
 }
 

@@ -96,7 +96,8 @@ void ExpertExchange::give_back(Communicator& communicator, const float* outputs)
   const auto all = static_cast<std::size_t>(ranks_);
   std::vector<std::size_t> counts(all * all);  // the way back of sent_rows_
   for (std::size_t source = 0; source < all; ++source)
-    for (std::size_t target = 0; target < all; ++target) counts[source * all + target] = sent_rows_[target * all + source];
+    for (std::size_t target = 0; target < all; ++target)
+      counts[source * all + target] = sent_rows_[target * all + source];
   send(communicator, counts, returned_);
 }
 

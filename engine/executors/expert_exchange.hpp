@@ -24,7 +24,7 @@ class ExpertExchange {
   [[nodiscard]] std::span<const std::int32_t> choices() const { return choices_; }
 
   // Rows that this rank's experts get, sorted by expert, then by token.
-  [[nodiscard]] const float* tokens() const { return received_.data(); }              // [tokens received, width]
+  [[nodiscard]] const float* tokens() const { return received_.data(); }               // [tokens received, width]
   [[nodiscard]] const std::int32_t* row_tokens() const { return row_tokens_.data(); }  // [rows]: of those tokens
   [[nodiscard]] const std::int32_t* first_rows() const { return first_rows_.data(); }  // [experts held + 1]
   [[nodiscard]] int num_rows() const { return first_rows_.back(); }
@@ -45,11 +45,11 @@ class ExpertExchange {
   std::size_t width_ = 0;
   OwnTokens own_;
   std::vector<std::int32_t> choices_;
-  std::vector<std::int32_t> places_;                   // [tokens]: of those received, -1 where a token is not
+  std::vector<std::int32_t> places_;  // [tokens]: of those received, -1 where a token is not
   std::vector<std::int32_t> row_tokens_, first_rows_{0};
-  std::vector<std::int32_t> row_sources_;              // [rows]: the rank that routes the row's token
-  std::vector<std::size_t> sent_tokens_, sent_rows_;   // [ranks, ranks]: from rank to rank
-  std::vector<std::size_t> sizes_;                     // the same in bytes
+  std::vector<std::int32_t> row_sources_;             // [rows]: the rank that routes the row's token
+  std::vector<std::size_t> sent_tokens_, sent_rows_;  // [ranks, ranks]: from rank to rank
+  std::vector<std::size_t> sizes_;                    // the same in bytes
   std::vector<float> sending_, received_, returned_;
 };
 

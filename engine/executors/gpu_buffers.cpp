@@ -97,8 +97,8 @@ std::size_t gpu_workspace_floats(const ModelShape& shape, const GpuStepLimits& l
                                  int longest_context) {
   const WeightFormat layers = shape.layer_format();
   const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape, longest_context, partition_tokens);
-  auto floats = static_cast<std::size_t>(lower::dculab_gpu::all_partials(
-      of_one * limits.decode_tokens, limits.max_num_seqs, limits.decode_partials));
+  auto floats = static_cast<std::size_t>(
+      lower::dculab_gpu::all_partials(of_one * limits.decode_tokens, limits.max_num_seqs, limits.decode_partials));
   const auto reserve = [&](WeightFormat format, int n, int k) {
     for (int m = 1; m <= limits.max_num_batched_tokens; ++m)
       floats = std::max(floats, split_k_floats(format.dtype, m, n, k));
@@ -170,7 +170,7 @@ void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attent
 void GpuStepInputs::upload(const StepInputs& inputs) {
   upload_span(*device_, token_ids, inputs.token_ids());
   upload_span(*device_, positions, inputs.positions());
-  upload_span(*device_, slot_mapping, inputs.written_slots());
+  upload_span(*device_, slot_mapping, inputs.slot_mapping());
   upload_attention(inputs.attention(Phase::prefill), prefill);
   upload_attention(inputs.attention(Phase::decode), decode);
 }

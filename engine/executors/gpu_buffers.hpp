@@ -30,8 +30,7 @@ struct GpuStepLimits {
 // Tokens of a step whose logits may be wanted, at most.
 [[nodiscard]] constexpr int logits_rows(const GpuStepLimits& limits) {
   const std::int64_t rows = std::int64_t{limits.max_num_seqs} * limits.decode_tokens;
-  return static_cast<int>(
-      std::min<std::int64_t>(rows, std::max(limits.max_num_seqs, limits.max_num_batched_tokens)));
+  return static_cast<int>(std::min<std::int64_t>(rows, std::max(limits.max_num_seqs, limits.max_num_batched_tokens)));
 }
 
 // Tokens of a step that have queries over latents, at most.

@@ -145,7 +145,8 @@ void GpuExecutor::for_decode_runs(const AttentionInputs& inputs, Serve&& serve) 
   for (const std::int32_t context : inputs.context_lens) longest = std::max(longest, context);
   const std::int64_t of_one = lower::dculab_gpu::decode_partials(shape_, longest, options_.partition_tokens);
   const auto start_of = [&](int seq) { return inputs.query_start_loc[static_cast<std::size_t>(seq)]; };
-  const std::int64_t fit = of_one == 0 ? start_of(inputs.num_seqs) : static_cast<std::int64_t>(workspace_floats_) / of_one;
+  const std::int64_t fit =
+      of_one == 0 ? start_of(inputs.num_seqs) : static_cast<std::int64_t>(workspace_floats_) / of_one;
   for (int first = 0, end = 0; first < inputs.num_seqs; first = end) {
     end = first + 1;  // the tokens of one sequence always fit
     while (end < inputs.num_seqs && start_of(end + 1) - start_of(first) <= fit) ++end;

@@ -28,8 +28,8 @@ class ModelExecutor : public Executor {
   // What lm_head read for these rows of the last step's logits: [rows.size(), hidden_size] to `out`.
   virtual void copy_last_hidden(std::span<const int> rows, std::span<float> out) const = 0;
 
-  // From now on each step also leaves that of all its tokens, those without logits too. Throws InputError for a model or
-  // a device that cannot.
+  // From now on each step also leaves that of all its tokens, those without logits too. Throws InputError for a model
+  // or a device that cannot.
   virtual void keep_all_hidden() {
     throw InputError("MTP layers are run with --device cpu, behind models of RMS norms, attention before the MLP");
   }

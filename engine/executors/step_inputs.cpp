@@ -92,10 +92,7 @@ void StepInputs::fill(const Batch& batch, const InputLimits& limits) {
   token_ids_.assign(batch.token_ids.begin(), batch.token_ids.end());
   positions_.clear();
   slot_mapping_.clear();
-  written_slots_.clear();
   logits_tokens_.clear();
-  for (const std::int64_t slot : skipped_) skip_set_[static_cast<std::size_t>(slot / 32)] = 0;
-  skipped_.clear();
   num_positions_ = 0;
   std::size_t mask = 0;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
@@ -107,7 +104,6 @@ void StepInputs::fill(const Batch& batch, const InputLimits& limits) {
     mask += masks.size();
   }
   for (const std::int32_t position : positions_) num_positions_ = std::max(num_positions_, position + 1);
-  mark_skipped(static_cast<std::size_t>(limits.num_blocks) * static_cast<std::size_t>(limits.block_size));
   fill_attention(prefill_, batch, Phase::prefill);
   fill_attention(decode_, batch, Phase::decode);
   decode_.first_token = prefill_.query_start_loc.back();
@@ -119,9 +115,7 @@ void StepInputs::add_tokens(const SequenceSlice& sequence, std::span<const Block
     const std::int64_t slot = block * block_size + place % block_size;
     const bool written = place - sequence.num_computed_tokens >= sequence.num_unwritten_tokens;
     positions_.push_back(sequence.num_evicted_tokens + place);
-    slot_mapping_.push_back(slot);
-    written_slots_.push_back(written ? slot : -1);
-    if (!written) skipped_.push_back(slot);
+    slot_mapping_.push_back(written ? slot : -1);
   }
   const auto end = static_cast<std::int32_t>(positions_.size());
   for (std::int32_t token = end - sequence.num_logits; token < end; ++token) logits_tokens_.push_back(token);
@@ -131,12 +125,6 @@ void StepInputs::set_tree_positions(const SequenceSlice& sequence, std::span<con
   const int before = sequence.num_evicted_tokens + sequence.context_tokens() - sequence.num_tree_tokens;
   auto position = positions_.end() - sequence.num_new_tokens;
   for (const std::uint64_t mask : masks) *position++ = before + std::popcount(mask) - 1;
-}
-
-void StepInputs::mark_skipped(std::size_t num_slots) {
-  if (skipped_.empty()) return;
-  skip_set_.resize((num_slots + 31) / 32);
-  for (const std::int64_t slot : skipped_) skip_set_[static_cast<std::size_t>(slot / 32)] |= 1U << (slot % 32);
 }
 
 void StepInputs::fill_attention(AttentionInputs& inputs, const Batch& batch, Phase phase) {

@@ -32,7 +32,8 @@ struct AttentionInputs {
 
   // For the sequences from `first_seq` on. Masks are of all tokens of the phase.
   [[nodiscard]] kernels::TreeMasks trees(int first_seq = 0) const {
-    return tree_sizes.empty() ? kernels::TreeMasks() : kernels::TreeMasks{tree_masks.data(), tree_sizes.data() + first_seq};
+    return tree_sizes.empty() ? kernels::TreeMasks()
+                              : kernels::TreeMasks{tree_masks.data(), tree_sizes.data() + first_seq};
   }
 };
 
@@ -46,13 +47,10 @@ class StepInputs {
   [[nodiscard]] int num_tokens() const { return static_cast<int>(token_ids_.size()); }
   [[nodiscard]] int num_positions() const { return num_positions_; }  // one past the last, evicted tokens counted
   [[nodiscard]] std::span<const TokenId> token_ids() const { return token_ids_; }
-  [[nodiscard]] std::span<const std::int32_t> positions() const { return positions_; }        // [num_tokens]
-  [[nodiscard]] std::span<const std::int64_t> slot_mapping() const { return slot_mapping_; }  // [num_tokens]
-  // Opt-KV's write filter: the slots that this step computes once more and must not write, a bit each, as in
-  // kernels::RopeAndCacheArgs; null when there are none.
-  [[nodiscard]] const std::uint32_t* skip_set() const { return skipped_.empty() ? nullptr : skip_set_.data(); }
-  // The same as slots: [num_tokens], -1 for those in the skip set.
-  [[nodiscard]] std::span<const std::int64_t> written_slots() const { return written_slots_; }
+  [[nodiscard]] std::span<const std::int32_t> positions() const { return positions_; }  // [num_tokens]
+  // [num_tokens], -1 for tokens that are computed once more and must not be written. It goes by tokens, not by slots
+  // (Opt-KV's skip set): another sequence of the step may be the one that writes the slot.
+  [[nodiscard]] std::span<const std::int64_t> slot_mapping() const { return slot_mapping_; }
   // Tokens whose logits are wanted, ascending.
   [[nodiscard]] std::span<const std::int32_t> logits_tokens() const { return logits_tokens_; }
   [[nodiscard]] const AttentionInputs& attention(Phase phase) const {
@@ -62,16 +60,12 @@ class StepInputs {
  private:
   void add_tokens(const SequenceSlice& sequence, std::span<const BlockId> blocks, int block_size);
   void set_tree_positions(const SequenceSlice& sequence, std::span<const std::uint64_t> masks);
-  void mark_skipped(std::size_t num_slots);
   static void fill_attention(AttentionInputs& inputs, const Batch& batch, Phase phase);
   static void fill_trees(AttentionInputs& inputs, const Batch& batch);
 
   std::vector<TokenId> token_ids_;
   std::vector<std::int32_t> positions_;
   std::vector<std::int64_t> slot_mapping_;
-  std::vector<std::int64_t> written_slots_;
-  std::vector<std::int64_t> skipped_;    // slots whose bits are set
-  std::vector<std::uint32_t> skip_set_;  // [slots / 32, rounded up], from the first time one is needed
   std::vector<std::int32_t> logits_tokens_;
   AttentionInputs prefill_;
   AttentionInputs decode_;

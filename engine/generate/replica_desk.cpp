@@ -12,13 +12,15 @@ std::vector<std::string> problems(const ReplicaChoices& choices, const EngineOpt
     found.emplace_back("prefill_replicas and decode_replicas need each other");
   if (!choices.is_disaggregated()) return found;
   if (options.kv_retention.policy != RetentionPolicy::all || is_kivi(options.kv_cache_dtype))
-    found.push_back("only a whole KV cache of one format is handed from a prefill to a decode replica, not one of "
-                    "kv_cache.retention " +
-                    std::string(name(options.kv_retention.policy)) + " and kv_cache.dtype " +
-                    std::string(name(options.kv_cache_dtype)));
+    found.push_back(
+        "only a whole KV cache of one format is handed from a prefill to a decode replica, not one of "
+        "kv_cache.retention " +
+        std::string(name(options.kv_retention.policy)) + " and kv_cache.dtype " +
+        std::string(name(options.kv_cache_dtype)));
   if (options.speculative_config.enabled())
-    found.emplace_back("speculative_config needs what its drafter has read of a prompt, which is not handed from a "
-                       "prefill to a decode replica");
+    found.emplace_back(
+        "speculative_config needs what its drafter has read of a prompt, which is not handed from a "
+        "prefill to a decode replica");
   if (options.batching != Batching::continuous)
     found.emplace_back("engine.batching: static batches are not split into prefill and decode replicas");
   return found;

@@ -55,8 +55,8 @@ class ReplicaThreads {
   std::uint64_t number_ = 0;  // of the task
   int running_ = 0;           // threads that have not ended it
   bool stopping_ = false;
-  std::vector<std::exception_ptr> thrown_;                 // [count]
-  std::vector<OpenModel> models_;          // [count]
+  std::vector<std::exception_ptr> thrown_;  // [count]
+  std::vector<OpenModel> models_;           // [count]
   std::vector<std::thread> threads_;
 };
 

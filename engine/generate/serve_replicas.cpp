@@ -130,7 +130,7 @@ class ReplicaLoop {
   ServingTimeline timeline_;
   std::optional<Seconds> previous_end_;
   Seconds woken_, sending_;
-  std::int64_t uncounted_ = 0;  // tokens that the desk has not been told of
+  std::int64_t uncounted_ = 0;                          // tokens that the desk has not been told of
   std::unordered_map<SequenceId, KvBytes> copied_out_;  // prompts that end with the step that has just run
   ServingLoop loop_;
 };
@@ -197,10 +197,9 @@ std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const
 ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& options, const ReplicaChoices& choices,
                                  const NextRequest& next, const ReplicaCallbacks& callbacks) {
   const WallClock clock;
-  ReplicaDesk desk(choices, options, replicas.executor(0).kv_cache().num_blocks, clock,
-                   [&](const Sequence& sequence) {
-                     if (callbacks.on_finished) callbacks.on_finished(sequence);
-                   });
+  ReplicaDesk desk(choices, options, replicas.executor(0).kv_cache().num_blocks, clock, [&](const Sequence& sequence) {
+    if (callbacks.on_finished) callbacks.on_finished(sequence);
+  });
   const Scheduler judge(options, replicas.limits());  // of what can never be served
   std::mutex on_step_lock;
   const ReplicaLoop::Shared shared{options, desk, clock, on_step_lock, callbacks.on_step};
@@ -235,7 +234,8 @@ ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& 
     metrics.add(sequence);
     if (callbacks.on_finished) callbacks.on_finished(sequence);
   };
-  ServedWorkload served = serve_on_replicas(replicas, options, choices, [&] { return source.next(); }, all);
+  ServedWorkload served = serve_on_replicas(
+      replicas, options, choices, [&] { return source.next(); }, all);
   served.metrics = std::move(metrics);
   return served;
 }

@@ -25,7 +25,7 @@ namespace dculab::engine {
                                                             const DraftWeights& draft, int num_blocks, int num_threads,
                                                             int replicas);
 
-// The next request, with arrivals that do not descend; nothing when all have been given out.
+// The next request, of one sample (n = 1), with arrivals that do not descend; nothing when all have been given out.
 using NextRequest = std::function<std::optional<Request>()>;
 
 struct ReplicaCallbacks {

@@ -52,7 +52,7 @@ struct Lengths {
   const auto keep = [&](const Sequence& sequence) {
     for (const Seconds time : sequence.token_times) until_token.push_back(time - sequence.request.arrival);
   };
-  ServingLoop loop({.plan = planner_of(executor.shape(), options),
+  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
                     .options = options,
                     .scheduler = scheduler,
                     .executor = executor,

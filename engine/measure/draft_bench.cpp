@@ -10,6 +10,7 @@
 #include "engine/generate/logits_source.hpp"
 #include "engine/generate/open_model.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -26,8 +27,7 @@ struct RunTimes {
   DraftCounts counts;
 };
 
-// Steps in which every sequence decodes, with as much drafted as may be. The first is left out: it computes what the
-// draft model lacks of the prompts.
+// Steps in which every sequence decodes, with as much drafted as may be. The first is left out: buffers grow in it.
 class RunObserver {
  public:
   RunObserver(int batch, int drafted) : batch_(batch), drafted_(drafted) {}
@@ -70,7 +70,7 @@ class RunObserver {
   WallClock clock;
   const bool drafts = options.speculative_config.enabled();
   RunObserver observer(point.batch, drafts ? options.speculative_config.shape.num_tokens() : 0);
-  ServingLoop loop({.plan = planner_of(model.executor->shape(), options),
+  ServingLoop loop({.plan = planner_of(model.executor->planned_model(), options),
                     .options = options,
                     .scheduler = scheduler,
                     .executor = *model.executor,
@@ -82,8 +82,7 @@ class RunObserver {
   const int most = (steps + 2) * (1 + options.speculative_config.num_speculative_tokens());
   const int prompt = std::max(1, point.context_tokens - most / 2);
   for (int id = 0; id < point.batch; ++id)
-    if (const auto reason =
-            loop.submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
+    if (const auto reason = loop.submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
       throw InputError(point.id + ": " + *reason);
   while (observer.times().num_steps < steps && loop.step()) {
   }
@@ -156,9 +155,10 @@ std::vector<MeasuredDraft> measure_drafts(const ModelWeights& weights, const Mod
     EngineOptions plain = drafted;
     plain.speculative_config = {};
     require_draft_of(weights.shape, draft.shape, drafted);
-    OpenModel model =
-        open_model(weights, drafted, std::optional(draft), open_device(options.device), blocks_for(point, drafted), threads);
+    OpenModel model = open_model(weights, drafted, std::optional(draft), open_device(options.device),
+                                 blocks_for(point, drafted), threads);
     model.executor->fill_kv_cache(random());
+    if (auto* const drafter = dynamic_cast<DraftModel*>(model.drafts.drafter.get())) drafter->fill_kv_cache(random());
     Rounds rounds;
     for (int round = 0; round < options.repeats; ++round)
       rounds.add(run_once(model, plain, point, kPlainSteps, random),

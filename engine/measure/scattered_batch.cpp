@@ -36,7 +36,8 @@ int decode_tokens_of(const Batch& batch) {
   int most = 1;
   for (const SequenceSlice& sequence : batch.sequences) {
     if (sequence.phase != Phase::decode) continue;
-    most = std::max(most, sequence.num_tree_tokens > 0 ? std::max(2, sequence.num_new_tokens) : sequence.num_new_tokens);
+    most =
+        std::max(most, sequence.num_tree_tokens > 0 ? std::max(2, sequence.num_new_tokens) : sequence.num_new_tokens);
   }
   return most;
 }

@@ -20,7 +20,7 @@ struct BenchPoint {
   std::string id;
   ModelShape model;
   EngineOptions options;
-  Batch batch;  // lengths only
+  Batch batch;          // lengths only
   Division division{};  // CPU: processes that share it, and the threads
 };
 

@@ -19,10 +19,7 @@ namespace {
 
 ExpertSharing expert_sharing(const Division& division) {
   const int ranks = division.tensor_parallel_size;
-  return {.devices = ranks,
-          .devices_per_node = ranks,
-          .tensor_parallel_size = ranks,
-          .dispatch_dtype = Dtype::f32};
+  return {.devices = ranks, .devices_per_node = ranks, .tensor_parallel_size = ranks, .dispatch_dtype = Dtype::f32};
 }
 
 void require_divisible(const ModelShape& model, WeightFormat layers, const Division& division) {

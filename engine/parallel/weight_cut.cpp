@@ -93,8 +93,8 @@ void copy_strips(const WeightView& whole, const WeightCut& cut, std::byte* out) 
                 std::to_string(cut.columns) + " in-features are no whole groups of " + std::to_string(group));
   }
   const std::int32_t* const permutation = kept_permutation(whole, cut.whole_columns, memory);
-  const bool whole_strips = cut.first_row % kStrip == 0 &&
-                            (cut.rows % kStrip == 0 || cut.first_row + cut.rows == cut.whole_rows);
+  const bool whole_strips =
+      cut.first_row % kStrip == 0 && (cut.rows % kStrip == 0 || cut.first_row + cut.rows == cut.whole_rows);
   if (!whole_strips) {
     require_cut(!cut.cuts_columns(), name, "its rows and columns are cut");
     return repack_rows(whole, cut, permutation, out);
@@ -110,8 +110,8 @@ void copy_strips(const WeightView& whole, const WeightCut& cut, std::byte* out) 
 [[nodiscard]] kernels::Fp8Scales cut_scales(const kernels::Fp8Scales& whole, const WeightCut& cut,
                                             const std::string& name, CutMemory& memory) {
   const auto block_of = [&whole](int column) { return column >> whole.column_shift; };
-  const bool begins_block = whole.column_shift == kernels::Fp8Scales::kAll ||
-                            cut.first_column % (1 << whole.column_shift) == 0;
+  const bool begins_block =
+      whole.column_shift == kernels::Fp8Scales::kAll || cut.first_column % (1 << whole.column_shift) == 0;
   require_cut(begins_block, name, "its columns are no whole blocks of FP8 scales");
   const int first = block_of(cut.first_column), blocks = block_of(cut.first_column + cut.columns - 1) - first + 1;
   auto scales = std::make_unique<std::vector<float>>();

@@ -75,7 +75,8 @@ ModelWeights part_of_weights(const ModelWeights& whole, const ModelShape& part, 
   const std::vector<PartSlot> slots = match(tensor_slots(weights), wholes, part, rank);
   std::size_t total = 0;
   for (const PartSlot& slot : slots) total += rounded_to_line(room_for(*slot.whole, slot.cut));
-  require_memory("a rank's part of the weights", Bytes(static_cast<double>(total)), "use fewer ranks, or a smaller model");
+  require_memory("a rank's part of the weights", Bytes(static_cast<double>(total)),
+                 "use fewer ranks, or a smaller model");
   auto memory = std::make_shared<const AnonymousMemory>(total);
   auto beside = std::make_shared<CutMemory>();
   std::byte* next = memory->data();

@@ -43,7 +43,8 @@ void explain_methods(HostMeasurements& host) {
       "from memory, four times what the caches hold; share of DRAM's bandwidth";
   host.how["fork_join"] = "empty parallel loop, one task per thread, threads awake, shortest of runs";
   host.how["exchanges"] =
-      "processes of one thread each on CPUs of their own, through memory that they share: a meeting, and all-reduces of "
+      "processes of one thread each on CPUs of their own, through memory that they share: a meeting, and all-reduces "
+      "of "
       "1 KiB to 16 MiB; fastest of runs, peer_link that of the fastest size";
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }

@@ -92,8 +92,8 @@ struct HostMeasurements {
   std::vector<LevelMeasurement> levels;  // fastest first, DRAM last, on 2 MB pages
   LevelMeasurement dram_small_pages;     // DRAM again, on 4 KB pages
   std::vector<PeakMeasurement> peaks;
-  std::vector<MatmulMeasurement> matmuls;  // by in-features, kernel, ascending rows
-  std::map<int, Seconds> fork_join;        // by threads: an empty parallel loop
+  std::vector<MatmulMeasurement> matmuls;      // by in-features, kernel, ascending rows
+  std::map<int, Seconds> fork_join;            // by threads: an empty parallel loop
   std::vector<ExchangeMeasurement> exchanges;  // ascending ranks; a meeting first, then by kind and ascending bytes
   std::vector<SweepPoint> sweep;
   double foreign_load = 0;       // share of the CPUs that others used during the whole probe

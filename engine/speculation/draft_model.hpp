@@ -9,6 +9,7 @@
 // are then worse than they might be, never the text.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -37,6 +38,9 @@ class DraftModel final : public Drafter {
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override;
   void move_slots(std::span<const SlotMove> moves) override { executor_->move_slots(moves); }
   void forget(SequenceId id) override;
+
+  // See ModelExecutor::fill_kv_cache: for measuring behind prompts that nobody has computed.
+  void fill_kv_cache(std::uint64_t seed) { executor_->fill_kv_cache(seed); }
 
   [[nodiscard]] const ModelExecutor& executor() const { return *executor_; }
 

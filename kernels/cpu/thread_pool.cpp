@@ -34,8 +34,7 @@ void await_change(const std::atomic<T>& value, T old, int spins) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads, CpuShare share)
-    : cpus_(share), shares_(static_cast<std::size_t>(num_threads)) {
+ThreadPool::ThreadPool(int num_threads, CpuShare share) : cpus_(share), shares_(static_cast<std::size_t>(num_threads)) {
   if (num_threads == 1) {  // a thread alone need not be bound, but for other teams
     is_bound_ = share.of > 1 && bind_to_share(0, 1, cpus_);
     return;

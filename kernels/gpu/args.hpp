@@ -251,8 +251,8 @@ struct PagedAttention {
   ScoreCap score_cap{};
   const float* alibi_slopes = nullptr;  // [num_heads], or null
   int sliding_window = 0;               // 0 = all
-  // Query heads that one workgroup serves: 0 = the whole group, 1 = one head. Of several tokens, as many rows (token and
-  // head of the group) as fit.
+  // Query heads that one workgroup serves: 0 = the whole group, 1 = one head. Of several tokens, as many rows (token
+  // and head of the group) as fit.
   int heads_per_workgroup = 0;
   int partition_tokens = 0;  // context tokens per workgroup; 0 = single pass
   // Two-pass only. [num_tokens, num_heads, partitions, head_dim], then [num_tokens, num_heads, partitions] twice:

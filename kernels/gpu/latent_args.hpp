@@ -22,7 +22,7 @@ struct LatentAttention {
   DecodeQueries queries{};                     // with start_loc; of prefills too
   const std::int32_t* context_lens = nullptr;  // [num_seqs], tokens in the cache, new ones included
   int max_context_len = 0;                     // largest of context_lens, known to the host
-  Output out{};                                   // [num_tokens, num_heads * kv_lora_rank]
+  Output out{};                                // [num_tokens, num_heads * kv_lora_rank]
   int num_seqs = 0;
   float scale = 1.0F;
   int partition_tokens = 0;    // context tokens of a workgroup; 0 = single pass

@@ -145,7 +145,8 @@ TEST_CASE("an all-to-all brings each rank what the others have for it, however u
 
 TEST_CASE("a broadcast has rank 0's bytes, of any number") {
   on_all_ranks(3, [](Communicator& communicator) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kSlotBytes - 8, kSlotBytes - 7, 3 * kSlotBytes + 5}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, kSlotBytes - 8, kSlotBytes - 7, 3 * kSlotBytes + 5}) {
       std::vector<std::byte> expected(size), bytes;
       for (std::size_t i = 0; i < size; ++i) expected[i] = static_cast<std::byte>(i * 31 + size);
       if (communicator.rank() == 0) bytes = expected;
@@ -200,7 +201,8 @@ TEST_CASE("a rank that is killed ends the work of the others, and no process is 
       const auto exchange = [&] {
         for (int round = 0; round < 1'000'000; ++round) communicator.all_reduce(values);
       };
-      REQUIRE_THROWS_WITH(exchange(), Catch::Contains("rank " + std::to_string(killed) + " of 3 was ended by signal 9"));
+      REQUIRE_THROWS_WITH(exchange(),
+                          Catch::Contains("rank " + std::to_string(killed) + " of 3 was ended by signal 9"));
     }
     for (const int id : ids) {
       INFO("process " << id);

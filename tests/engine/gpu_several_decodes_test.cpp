@@ -41,14 +41,13 @@ std::vector<Logits> several_at_once(Stepper& stepper, const std::vector<TokenId>
   const std::vector<TokenId> prompt(text.begin(), text.end() - 1);
   const int before = static_cast<int>(prompt.size());
   stepper.step({{0, Phase::prefill, prompt}, {1, Phase::prefill, text}});
-  std::vector<Logits> rows =
-      stepper.step({{0, Phase::decode, tree_tokens(text.back()), 6, 6, visibility(small_tree())},
-                    {1, Phase::decode, {5, 8, 13}, 3}});
+  std::vector<Logits> rows = stepper.step({{0, Phase::decode, tree_tokens(text.back()), 6, 6, visibility(small_tree())},
+                                           {1, Phase::decode, {5, 8, 13}, 3}});
   const std::vector<int>& accepted = kPaths.back();
   std::vector<SlotMove> moves;
   for (int depth = 1; depth < static_cast<int>(accepted.size()); ++depth)
-    moves.push_back({stepper.slot(0, before + accepted[static_cast<std::size_t>(depth)]),
-                     stepper.slot(0, before + depth)});
+    moves.push_back(
+        {stepper.slot(0, before + accepted[static_cast<std::size_t>(depth)]), stepper.slot(0, before + depth)});
   stepper.executor().move_slots(moves);
   stepper.rewind(0, before + static_cast<int>(accepted.size()));
   rows.push_back(decoded(stepper, 0, 21));
@@ -88,8 +87,8 @@ void check(const ModelWeights& weights, const StepperOptions& options, int wave_
 }  // namespace
 
 TEST_CASE("GPU: chains and trees have the logits of their paths decoded a token a step", "[gpu]") {
-  // F32 sums in another order may round a K or V of the bf16 cache the other way: by 2^-8 of one of the 64 values that a
-  // logit sums.
+  // F32 sums in another order may round a K or V of the bf16 cache the other way: by 2^-8 of one of the 64 values that
+  // a logit sums.
   for (const auto& [num_kv_heads, block_size, partition] : {std::tuple{8, 16, 512}, {2, 1, 16}, {1, 64, 16}})
     check(random_weights(small_model(num_kv_heads), 1),
           {.block_size = block_size, .kv_dtype = Dtype::bf16, .partition_tokens = partition}, 64, kFlippedValue);

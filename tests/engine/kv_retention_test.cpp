@@ -1,5 +1,6 @@
 // Retention policies in the engine: against a dense model in double precision, and against themselves when the work is
 // cut in other ways.
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -218,17 +219,23 @@ TEST_CASE("tokens that are in shared blocks are computed and not written") {
   const InputLimits limits{.vocab_size = 96, .max_position_embeddings = 64, .num_blocks = 12, .block_size = 4};
   StepInputs inputs;
   inputs.fill(batch, limits);
-  CHECK(inputs.slot_mapping()[0] == 9 * 4 + 3);
-  CHECK(inputs.written_slots()[0] == -1);
-  CHECK(inputs.written_slots()[1] == 1 * 4);
-  REQUIRE(inputs.skip_set() != nullptr);
-  CHECK(inputs.skip_set()[39 / 32] == 1U << (39 % 32));
-  CHECK(inputs.skip_set()[0] == 0);
+  CHECK(inputs.slot_mapping()[0] == -1);
+  CHECK(inputs.slot_mapping()[1] == 1 * 4);
   Batch all_written = batch;
   all_written.sequences[0].num_unwritten_tokens = 0;
   inputs.fill(all_written, limits);
-  CHECK(inputs.skip_set() == nullptr);
-  CHECK(inputs.written_slots()[0] == 39);
+  CHECK(inputs.slot_mapping()[0] == 9 * 4 + 3);
+}
+
+TEST_CASE("a slot that one sequence writes in a step is written though another only reads it") {
+  const Batch batch{
+      .sequences = {{.id = 0, .phase = Phase::prefill, .num_new_tokens = 4},
+                    {.id = 1, .phase = Phase::prefill, .num_computed_tokens = 3, .num_unwritten_tokens = 1}},
+      .token_ids = {1, 2, 3, 4, 4},
+      .block_tables = {{5}, {5}}};
+  StepInputs inputs;
+  inputs.fill(batch, {.vocab_size = 96, .max_position_embeddings = 64, .num_blocks = 12, .block_size = 4});
+  CHECK(std::ranges::equal(inputs.slot_mapping(), std::vector<std::int64_t>{20, 21, 22, 23, -1}));
 }
 
 TEST_CASE("a step in the middle of a text nobody has computed is refused, unless the cache is made up") {

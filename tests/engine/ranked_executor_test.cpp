@@ -41,7 +41,8 @@ constexpr Division kTwo{2, ExpertDivision::within_experts}, kTwoByExpert{2, Expe
   step({{3, Phase::prefill, some(40, 11)}, {0, Phase::decode, some(60, 1)}, {2, Phase::decode, some(61, 1)}});
   step({{1, Phase::decode, some(70, 1)}});  // of one token, which one rank routes
   for (int round = 0; round < 4; ++round)
-    step({{0, Phase::decode, some(80 + round, 1)}, {1, Phase::decode, some(90 + round, 1)},
+    step({{0, Phase::decode, some(80 + round, 1)},
+          {1, Phase::decode, some(90 + round, 1)},
           {3, Phase::decode, some(100 + round, 1)}});
   return all;
 }
@@ -81,8 +82,9 @@ TEST_CASE("two processes give the logits of one: dense models of transformers") 
 }
 
 TEST_CASE("two processes give the logits of one: families, with biases, windows, ALiBi, soft caps, parallel blocks") {
-  for (const std::string variant : {"llama_biases", "qwen2", "qwen3", "gemma2", "gemma3", "bloom", "falcon_7b", "falcon_40b",
-                                    "falcon_rw", "starcoder2", "phi3", "glm4", "gpt_neox", "mistral", "internlm2", "cla", "olmo2"}) {
+  for (const std::string variant :
+       {"llama_biases", "qwen2", "qwen3", "gemma2", "gemma3", "bloom", "falcon_7b", "falcon_40b", "falcon_rw",
+        "starcoder2", "phi3", "glm4", "gpt_neox", "mistral", "internlm2", "cla", "olmo2"}) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
@@ -131,9 +133,8 @@ TEST_CASE("quantized layers are cut between groups: GPTQ's and others' packed in
   ModelShape shape = load_weights(shipped("dculab-tiny")).shape;
   shape.kinds[0].gqa().heads.num_key_value_heads = 4;
   shape.quantization.reset();
-  for (const WeightFormat format :
-       {WeightFormat{Dtype::int4, 128}, WeightFormat{Dtype::int4, 32}, WeightFormat{Dtype::int8, -1},
-        WeightFormat{Dtype::fp8_e4m3, 0}}) {
+  for (const WeightFormat format : {WeightFormat{Dtype::int4, 128}, WeightFormat{Dtype::int4, 32},
+                                    WeightFormat{Dtype::int8, -1}, WeightFormat{Dtype::fp8_e4m3, 0}}) {
     INFO(name(format.dtype) << " " << format.group_size);
     const ModelWeights weights = with_format(shape, Dtype::f16, format);
     require_alike(run_steps(weights, divided(kTwo)), run_steps(weights, {.num_threads = 1}));
@@ -156,7 +157,8 @@ TEST_CASE("rows that begin within a strip of packed weights are packed anew") {
   require_alike(run_steps(weights, divided({2, ExpertDivision::within_experts})), expected);
 }
 
-TEST_CASE("three and four processes, a vocabulary that does not divide, KV heads fewer than ranks, threads and caches") {
+TEST_CASE(
+    "three and four processes, a vocabulary that does not divide, KV heads fewer than ranks, threads and caches") {
   ModelShape shape = load_weights(shipped("dculab-tiny")).shape;
   shape.kinds[0].gqa().heads = {12, 4, 16};
   shape.vocab_size = 1001;
@@ -266,7 +268,8 @@ TEST_CASE("what cannot be divided or shared is refused, before any process is ma
   REQUIRE_THROWS_WITH(Stepper(weights, divided(kTwoByExpert)), Catch::Contains("has no experts to share"));
   REQUIRE_THROWS_WITH(Stepper(weights, divided({16, ExpertDivision::within_experts})),
                       Catch::Contains("at most 8 processes"));
-  REQUIRE_THROWS_WITH(Stepper(weights, divided({1, ExpertDivision::by_expert})), Catch::Contains("enable_expert_parallel"));
+  REQUIRE_THROWS_WITH(Stepper(weights, divided({1, ExpertDivision::by_expert})),
+                      Catch::Contains("enable_expert_parallel"));
   REQUIRE_THROWS_WITH(require_shared_device({DeviceKind::host_gpu, 0}, kTwo), Catch::Contains("--device cpu"));
 }
 

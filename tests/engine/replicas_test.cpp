@@ -235,10 +235,10 @@ TEST_CASE("the GPU's blocks are handed over as the CPU's are", "[replicas][gpu]"
   const ModelWeights weights = random_weights(small_model(2), 42);
   EngineOptions options = options_of(weights.shape, Dtype::f16);
   const auto open = [&] {
-    return GpuExecutor(host_gpu(), weights, {.num_blocks = 40, .block_size = 4, .dtype = Dtype::f16},
-                       {.activation_dtype = Dtype::f32,
-                        .limits = {.max_num_batched_tokens = options.max_num_batched_tokens,
-                                   .max_num_seqs = options.max_num_seqs}});
+    return GpuExecutor(
+        host_gpu(), weights, {.num_blocks = 40, .block_size = 4, .dtype = Dtype::f16},
+        {.activation_dtype = Dtype::f32,
+         .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
   };
   GpuExecutor first = open(), second = open();
   const auto decode = [&](ModelExecutor& executor, Request request) {

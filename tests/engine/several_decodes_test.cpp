@@ -20,8 +20,8 @@ struct Variant {
   const char* name;
   std::filesystem::path root = kFamilyFolder;
 };
-const Variant kVariants[] = {{"gqa", kGoldenFolder}, {"bloom"}, {"qwen2_window"}, {"gemma2"},
-                             {"mixtral"},            {"cla"},   {"deepseek_v3"},  {"llama_yarn"}};
+const Variant kVariants[] = {{"gqa", kGoldenFolder}, {"bloom"},     {"qwen2_window"}, {"gemma2"}, {"mixtral"}, {"cla"},
+                             {"deepseek_v3"},        {"llama_yarn"}};
 
 ModelWeights weights_of(const Variant& variant) { return load_weights(variant.root / variant.name); }
 
@@ -31,8 +31,12 @@ std::vector<TokenId> prompt() { return random_tokens(kPromptTokens, 60); }
 
 // What may follow the prompt's last token:  0 -> {1, 2}, 1 -> {3, 4}, 2 -> {5}, 4 -> {6}, one less in `nodes`.
 DraftTree small_tree() {
-  return {.nodes = {{.token = 7}, {.token = 11, .rank = 1}, {.token = 3, .parent = 0}, {.token = 9, .parent = 0, .rank = 1},
-                    {.token = 7, .parent = 1}, {.token = 2, .parent = 3}}};
+  return {.nodes = {{.token = 7},
+                    {.token = 11, .rank = 1},
+                    {.token = 3, .parent = 0},
+                    {.token = 9, .parent = 0, .rank = 1},
+                    {.token = 7, .parent = 1},
+                    {.token = 2, .parent = 3}}};
 }
 
 std::vector<TokenId> tokens_of(TokenId root, const DraftTree& tree) {
@@ -129,8 +133,12 @@ TEST_CASE("a tree may grow level by level, its earlier levels computed by earlie
     stepper.step({{0, Phase::prefill, first(text, text.size() - 1)}});
     std::vector<Logits> rows;
     for (const auto& [begin, end] : {std::pair{0, 1}, {1, 3}, {3, 6}, {6, 7}}) {
-      const std::vector<Logits> level = stepper.step({{0, Phase::decode, {tokens.begin() + begin, tokens.begin() + end},
-                                                       end - begin, end, {masks.begin() + begin, masks.begin() + end}}});
+      const std::vector<Logits> level = stepper.step({{0,
+                                                       Phase::decode,
+                                                       {tokens.begin() + begin, tokens.begin() + end},
+                                                       end - begin,
+                                                       end,
+                                                       {masks.begin() + begin, masks.begin() + end}}});
       rows.insert(rows.end(), level.begin(), level.end());
     }
     CHECK(rows == expected);
@@ -158,8 +166,8 @@ TEST_CASE("what is accepted of a tree moves up, and the text goes on as if decod
       stepper.step({fed_tree(0, text.back(), tree)});
       std::vector<SlotMove> moves;
       for (int depth = 1; depth < static_cast<int>(accepted.size()); ++depth)
-        moves.push_back({stepper.slot(0, before + accepted[static_cast<std::size_t>(depth)]),
-                         stepper.slot(0, before + depth)});
+        moves.push_back(
+            {stepper.slot(0, before + accepted[static_cast<std::size_t>(depth)]), stepper.slot(0, before + depth)});
       stepper.executor().move_slots(moves);
       stepper.rewind(0, before + static_cast<int>(accepted.size()));
       for (const TokenId token : more) actual.push_back(feed(0, token));
@@ -194,7 +202,8 @@ TEST_CASE("steps whose trees contradict themselves are refused, and prefills tha
 }
 
 TEST_CASE("several decodes at once are refused where a KIVI cache quantizes tokens together") {
-  Stepper stepper(load_weights(std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny"), {.block_size = 32, .kv_dtype = Dtype::kivi4});
+  Stepper stepper(load_weights(std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny"),
+                  {.block_size = 32, .kv_dtype = Dtype::kivi4});
   stepper.step({{0, Phase::prefill, {1, 2, 3}}});
   CHECK_THROWS_AS(stepper.step({{0, Phase::decode, {4, 5}}}), std::invalid_argument);
   CHECK_THROWS_AS(stepper.executor().move_slots(std::vector<SlotMove>{{3, 2}}), std::invalid_argument);

@@ -24,8 +24,9 @@ void check(const PagedSequences& sequences, const std::vector<NewTokens>& calls,
       run(sequences, calls, trees, [](const PagedAttentionArgs& args) { reference::paged_attention(args); });
   for_each_vector_target([&](std::string_view target) {
     INFO(target);
-    const std::vector<float> actual = run(
-        sequences, calls, trees, [&](const PagedAttentionArgs& args) { cpu::paged_attention(threads, workspace, args); });
+    const std::vector<float> actual = run(sequences, calls, trees, [&](const PagedAttentionArgs& args) {
+      cpu::paged_attention(threads, workspace, args);
+    });
     CHECK(largest_difference(actual, expected) <= 2e-6 * 4);  // as in attention_test.cpp
   });
 }
@@ -113,14 +114,13 @@ TEST_CASE("a token of a tree has the bits that it has when its path is decoded a
       for_each_vector_target([&](std::string_view target) {
         INFO(target << " " << name(shape.dtype) << " head_dim " << shape.head_dim << " context " << context);
         sequences.page(1);
-        const std::vector<float> alone = run(
-            sequences, calls, trees, [&](const PagedAttentionArgs& args) { decode_paths(args, threads); });
+        const std::vector<float> alone =
+            run(sequences, calls, trees, [&](const PagedAttentionArgs& args) { decode_paths(args, threads); });
         for (const int block_size : {1, 16, 64}) {
           sequences.page(block_size);
           cpu::Workspace workspace;
-          CHECK(run(sequences, calls, trees, [&](const PagedAttentionArgs& args) {
-                  cpu::paged_attention(threads, workspace, args);
-                }) == alone);
+          CHECK(run(sequences, calls, trees,
+                    [&](const PagedAttentionArgs& args) { cpu::paged_attention(threads, workspace, args); }) == alone);
         }
       });
     }
@@ -141,9 +141,8 @@ TEST_CASE("a chain of new tokens has the bits of its tokens decoded one by one, 
     }
     cpu::Workspace workspace;
     CHECK(sequences.on_cpu(calls, threads) == alone);
-    CHECK(run(sequences, calls, trees, [&](const PagedAttentionArgs& args) {
-            cpu::paged_attention(threads, workspace, args);
-          }) == alone);
+    CHECK(run(sequences, calls, trees,
+              [&](const PagedAttentionArgs& args) { cpu::paged_attention(threads, workspace, args); }) == alone);
   });
 }
 

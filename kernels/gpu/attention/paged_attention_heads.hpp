@@ -53,7 +53,8 @@ struct PagedAttentionTile {
   static_assert(kWaveTokens <= kWave, "a lane looks up one block of the step");
 };
 
-// Of several tokens: what are query heads to a workgroup elsewhere are rows, (token, head of the group), tokens slowest.
+// Of several tokens: what are query heads to a workgroup elsewhere are rows, (token, head of the group), tokens
+// slowest.
 template <int kWaveSize, typename CacheType, int kLanesOfToken, int kRowsOfLane>
 struct SeveralTokensTile : PagedAttentionTile<kWaveSize, CacheType, kLanesOfToken, kRowsOfLane, LaneTeam::shared> {
   static constexpr bool kSeveralTokens = true;
@@ -152,8 +153,8 @@ __device__ __forceinline__ HeadState<Tile> start_heads(const PagedAttentionLaunc
     Numbers<Tile::kValues> query{};
     if (has_head<Tile>(launch, place, first + h) && value < args.cache.head_dim) {
       const QueryPlace query_of = query_place<Tile>(place, first + h);
-      query = load_numbers<Tile::kValues>(
-          args.q.data, args.q.dtype, query_of.token * args.q_stride + query_of.head * args.cache.head_dim + value);
+      query = load_numbers<Tile::kValues>(args.q.data, args.q.dtype,
+                                          query_of.token * args.q_stride + query_of.head * args.cache.head_dim + value);
     }
     DCULAB_UNROLL
     for (int i = 0; i < Tile::kValues; i += 2) set_pair(state.query[h][i / 2], query[i], query[i + 1]);

@@ -1,5 +1,5 @@
-// Sequences of random K and V in a paged cache with shuffled blocks, a query token or several each; what no token owns is
-// NaN.
+// Sequences of random K and V in a paged cache with shuffled blocks, a query token or several each; what no token owns
+// is NaN.
 #pragma once
 
 #include <algorithm>
