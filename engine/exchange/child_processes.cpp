@@ -70,7 +70,8 @@ ChildProcesses::ChildProcesses(RankGroup& group, const Body& body) : group_(grou
 
 bool ChildProcesses::has_ended(std::size_t child) {
   if (children_[child] == 0) return true;
-  if (waitpid(children_[child], &statuses_[child], WNOHANG) == 0) return false;
+  const pid_t found = waitpid(children_[child], &statuses_[child], WNOHANG);
+  if (found == 0 || (found < 0 && errno == EINTR)) return false;
   children_[child] = 0;
   return true;
 }

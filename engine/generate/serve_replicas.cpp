@@ -138,8 +138,9 @@ class ReplicaLoop {
 // Gives requests to the desk as they arrive.
 void receive_requests(const NextRequest& next, const Scheduler& judge, WallClock clock, ReplicaDesk& desk) {
   while (std::optional<Request> request = next()) {
-    if (const auto reason = judge.refusal(*request))
-      throw InputError("request " + std::to_string(request->id + 1) + ": " + *reason);
+    const std::string place = "request " + std::to_string(request->id + 1) + ": ";
+    if (const auto reason = judge.refusal(*request)) throw InputError(place + *reason);
+    if (request->n != 1) throw InputError(place + "replicas serve one sample of a prompt; ask for n = 1");
     clock.wait_until(request->arrival);
     desk.submit(*std::move(request));
   }

@@ -107,7 +107,6 @@ class Rounds {
     plain_.push_back(per_step(plain.steps, plain));
     drafting_.push_back(per_step(drafted.drafting, drafted));
     verify_.push_back(per_step(drafted.steps - drafted.drafting, drafted));
-    tokens_.push_back(tokens);
     speed_up_.push_back(tokens * plain_.back() / (verify_.back() + drafting_.back()));
     counts_ += drafted.counts;
   }
@@ -123,7 +122,7 @@ class Rounds {
   }
 
  private:
-  std::vector<double> plain_, verify_, drafting_, tokens_, speed_up_;
+  std::vector<double> plain_, verify_, drafting_, speed_up_;
   DraftCounts counts_;
 };
 
