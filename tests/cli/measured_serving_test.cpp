@@ -93,43 +93,42 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
 
 TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart") {
   const Json bench = run_for_json(
-      {"bench", "--workload", kChat, "--set", "workload.requests=24", "--set",
-       "sweep={deployment: [{data_parallel_size: 1}, {data_parallel_size: 2, routing: least_tokens}, "
-       "{prefill_replicas: 1, decode_replicas: 1}, "
+      {"bench", "--workload", kChat, "--set", "workload.requests=12", "--set", "engine.max_num_seqs=8", "--set",
+       "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, {prefill_replicas: 1, decode_replicas: 1}, "
        "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
   const Json& runs = bench.at("runs");
-  REQUIRE(runs.size() == 4);
-  CHECK_FALSE(runs.at(0).contains("replicas"));
+  REQUIRE(runs.size() == 3);
   for (const Json& run : runs) {
-    CHECK(run.at("requests") == 24);
+    CHECK(run.at("requests") == 12);
     CHECK(run.at("output_tokens") == runs.at(0).at("output_tokens"));
     CHECK(run.at("prompt_tokens") == runs.at(0).at("prompt_tokens"));
   }
-  for (const Json& replica : runs.at(1).at("replicas")) {
+  for (const Json& replica : runs.at(0).at("replicas")) {
     CHECK(replica.at("role") == "both");
     CHECK(replica.at("requests").get<int>() > 0);
     CHECK(replica.at("bytes_handed_over") == 0);
   }
-  const Json& prefill = runs.at(2).at("replicas").at(0);
+  const Json& prefill = runs.at(1).at("replicas").at(0);
   CHECK(prefill.at("role") == "prefill");
-  CHECK(prefill.at("prompts_handed_over").get<int>() > 20);
+  CHECK(prefill.at("prompts_handed_over") == 12);
   CHECK(prefill.at("bytes_handed_over").get<double>() > 0);
   CHECK(prefill.at("sending_seconds").get<double>() > 0);
-  CHECK(runs.at(2).at("replicas").at(1).at("receiving_seconds").get<double>() > 0);
-  CHECK(runs.at(3).at("replicas").size() == 3);
+  CHECK(runs.at(1).at("replicas").at(1).at("receiving_seconds").get<double>() > 0);
+  CHECK(runs.at(2).at("replicas").size() == 3);
 }
 
 TEST_CASE("a study serves replicas beside their simulation, each priced on its share of the machine") {
   const Folder folder;
-  const Json study = run_for_json({"study", "measured/replicas", "--measure", "--host",
-                                   folder.write("cpu.yaml", kGenerousCpu), "--set", "measure.repeats=1", "--set",
-                                   "workload.requests=16", "--set", "workload.requests_per_second=100"});
+  const Json study = run_for_json(
+      {"study", "measured/replicas", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu), "--set",
+       "measure.repeats=1", "--set", "workload.requests=8", "--set", "workload.requests_per_second=100", "--set",
+       "engine.max_num_seqs=8", "--set",
+       "sweep={deployment: [{data_parallel_size: 2}, {prefill_replicas: 1, decode_replicas: 1}]}"});
   const Json& points = study.at("points");
-  REQUIRE(points.size() == 3);
-  CHECK(study.at("compared") == 15);
-  CHECK_FALSE(points.at(0).contains("replicas"));
-  CHECK(points.at(1).at("replicas").size() == 2);
-  CHECK(points.at(2).at("replicas").at(0).at("role") == "prefill");
+  REQUIRE(points.size() == 2);
+  CHECK(study.at("compared") == 10);
+  CHECK(points.at(0).at("replicas").size() == 2);
+  CHECK(points.at(1).at("replicas").at(0).at("role") == "prefill");
   for (const Json& point : points)
     for (const auto& [metric, both] : point.at("metrics").items()) {
       INFO(metric);
