@@ -7,11 +7,10 @@
 namespace dculab {
 namespace {
 
-constexpr std::array kMethods = {std::pair{SpeculativeMethod::none, "none"},
-                                 std::pair{SpeculativeMethod::draft_model, "draft_model"},
-                                 std::pair{SpeculativeMethod::ngram, "ngram"},
-                                 std::pair{SpeculativeMethod::medusa, "medusa"},
-                                 std::pair{SpeculativeMethod::mtp, "mtp"}};
+constexpr std::array kMethods = {
+    std::pair{SpeculativeMethod::none, "none"}, std::pair{SpeculativeMethod::draft_model, "draft_model"},
+    std::pair{SpeculativeMethod::ngram, "ngram"}, std::pair{SpeculativeMethod::medusa, "medusa"},
+    std::pair{SpeculativeMethod::mtp, "mtp"}};
 
 constexpr std::array kRejectionSampleMethods = {std::pair{RejectionSampleMethod::strict, "strict"},
                                                 std::pair{RejectionSampleMethod::typical, "typical"},
@@ -32,11 +31,6 @@ std::optional<Value> value_in(const std::array<std::pair<Value, const char*>, si
 }  // namespace
 
 std::string_view name(SpeculativeMethod method) { return name_in(kMethods, method); }
-
-std::optional<SpeculativeMethod> parse_speculative_method(std::string_view text) {
-  if (text == "none") return std::nullopt;  // is said by leaving speculative_config out
-  return value_in(kMethods, text);
-}
 
 std::string_view name(RejectionSampleMethod method) { return name_in(kRejectionSampleMethods, method); }
 
