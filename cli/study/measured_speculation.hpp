@@ -1,4 +1,4 @@
-// A study of drafts, measured on this machine: calibrate on steps without drafts, predict what drafts are worth, compare.
+// A study of drafts, measured here: calibrate on steps without drafts, predict what drafts are worth, compare.
 #pragma once
 
 #include "cli/study/measured_study.hpp"
