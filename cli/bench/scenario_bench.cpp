@@ -9,9 +9,9 @@
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
+#include "model/draft_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -23,7 +23,7 @@ namespace {
 [[nodiscard]] std::optional<ModelShape> draft_of(const std::string& name, const ModelShape& model,
                                                  const EngineOptions& options) {
   const SpeculativeMethod method = options.speculative_config.method;
-  if (method == SpeculativeMethod::mtp) return engine::mtp_layer_shape(model);
+  if (method == SpeculativeMethod::mtp) return mtp_shape(model);
   if (method != SpeculativeMethod::draft_model || name.empty()) return std::nullopt;
   ModelShape draft = engine::read_model_shape(study::find_model(name));
   engine::require_draft_of(model, draft, options);

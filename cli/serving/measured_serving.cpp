@@ -99,9 +99,8 @@ class Watch {
 };
 
 MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights, const RequestWorkload& workload) {
-  engine::OpenModel model =
-      engine::open_model(std::move(weights.model), server.options, std::move(weights.draft), engine::open_device({}),
-                         server.num_blocks, server.threads);
+  engine::OpenModel model = engine::open_model(std::move(weights.model), server.options, std::move(weights.draft),
+                                               engine::open_device({}), server.num_blocks, server.threads);
   model.executor->set_op_timing(server.op_timing);
   warm_up(model, server.options, workload);
   engine::ServeCallbacks callbacks;
@@ -130,9 +129,8 @@ MeasuredServing measure_several(const MeasuredServer& server, const ServedWeight
   Watch watch(server, replicas->executor(0).shape(), workload.requests);
   const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
   MeasuredServing result;
-  result.served =
-      engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
-                                {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
+  result.served = engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
+                                            {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
   result.trace = watch.trace(replicas->executor(0));
   return result;
 }
@@ -161,8 +159,7 @@ engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const Eng
                                  .prefill_replicas = deployment.prefill_replicas,
                                  .decode_replicas = deployment.decode_replicas,
                                  .role_switching = deployment.role_switching};
-  if (const auto found = engine::problems(choices, options); !found.empty())
-    throw InputError(asking, found.front());
+  if (const auto found = engine::problems(choices, options); !found.empty()) throw InputError(asking, found.front());
   return choices;
 }
 

@@ -53,7 +53,8 @@ MedusaConfig read_medusa_config(const JsonFields& fields, const ModelShape& mode
 // Finds tensors by vLLM's names, which may begin with "medusa_heads.".
 class MedusaReader {
  public:
-  explicit MedusaReader(const std::filesystem::path& folder) : checkpoint_(std::make_shared<const Checkpoint>(folder)) {}
+  explicit MedusaReader(const std::filesystem::path& folder)
+      : checkpoint_(std::make_shared<const Checkpoint>(folder)) {}
 
   [[nodiscard]] bool has(const std::string& name) const { return find(name).tensor != nullptr; }
   [[nodiscard]] const std::shared_ptr<const Checkpoint>& checkpoint() const { return checkpoint_; }
@@ -99,8 +100,8 @@ std::vector<TokenId> read_token_map(const MedusaReader& reader, int rows, int vo
   std::vector<TokenId> tokens;
   for (const std::int64_t id : ids) {
     if (id < 0 || id >= vocab_size)
-      reader.refuse("token_map", "has token " + std::to_string(id) + ", outside the vocabulary of " +
-                                     std::to_string(vocab_size));
+      reader.refuse("token_map",
+                    "has token " + std::to_string(id) + ", outside the vocabulary of " + std::to_string(vocab_size));
     tokens.push_back(static_cast<TokenId>(id));
   }
   return tokens;
@@ -138,7 +139,8 @@ kernels::WeightView shared_head(const MedusaReader& reader, const MedusaConfig& 
 // Copies what views show to memory where kernels can read it; biases become F32.
 class MedusaKeeper {
  public:
-  explicit MedusaKeeper(std::size_t bytes) : memory_(std::make_shared<AnonymousMemory>(bytes)), next_(memory_->data()) {}
+  explicit MedusaKeeper(std::size_t bytes)
+      : memory_(std::make_shared<AnonymousMemory>(bytes)), next_(memory_->data()) {}
 
   void keep(kernels::WeightView& matrix, int columns) {
     const std::size_t bytes = value_count(matrix, columns) * static_cast<std::size_t>(bits(matrix.dtype)) / 8;

@@ -11,7 +11,7 @@
 namespace dculab::engine {
 namespace {
 
-constexpr int kRowsAtOnce = 32;         // hidden states that are guessed after at once
+constexpr int kRowsAtOnce = 32;   // hidden states that are guessed after at once
 constexpr int kMostGuesses = 64;  // of TopK
 constexpr int kColumnsMultiple = 8;
 
@@ -46,8 +46,7 @@ GpuDraftHeads::GpuDraftHeads(std::shared_ptr<kernels::gpu::Device> device, const
   std::map<const void*, const Matrix*> known;
   for (const MedusaHead& head : weights.heads) {
     const Matrix*& lm_head = known[head.lm_head.data];
-    if (lm_head == nullptr)
-      lm_head = lm_heads_.emplace_back(std::make_unique<Matrix>(upload(head.lm_head, {}))).get();
+    if (lm_head == nullptr) lm_head = lm_heads_.emplace_back(std::make_unique<Matrix>(upload(head.lm_head, {}))).get();
     heads_.push_back({.layers = {}, .lm_head = lm_head});
     for (std::size_t layer = 0; layer < head.layers.size(); ++layer)
       heads_.back().layers.push_back(upload(head.layers[layer], head.biases[layer]));
@@ -65,11 +64,11 @@ DeviceMemory GpuDraftHeads::uploaded(const void* values, std::size_t bytes) {
 
 GpuDraftHeads::Matrix GpuDraftHeads::upload(const kernels::WeightView& matrix, const kernels::WeightView& bias) {
   const auto rows = static_cast<std::size_t>(matrix.rows);
-  Matrix result{.values = uploaded(matrix.data, rows * static_cast<std::size_t>(hidden_size_) *
-                                                    value_bytes_of(matrix.dtype)),
-                .bias = {},
-                .dtype = matrix.dtype,
-                .rows = matrix.rows};
+  Matrix result{
+      .values = uploaded(matrix.data, rows * static_cast<std::size_t>(hidden_size_) * value_bytes_of(matrix.dtype)),
+      .bias = {},
+      .dtype = matrix.dtype,
+      .rows = matrix.rows};
   if (bias.data != nullptr) result.bias = uploaded(bias.data, rows * sizeof(float));
   return result;
 }
@@ -90,8 +89,7 @@ void GpuDraftHeads::run(const Head& head, int rows) {
   const auto count = std::int64_t{rows} * hidden_size_;
   device_->copy(state_.as(), hidden_.as(), static_cast<std::size_t>(count) * sizeof(float));
   const auto add = [&](kernels::gpu::Input x) {
-    device_->residual_add(
-        {.x = x, .residual = state_.as<float>(), .out = {input_.as(), activation_}, .count = count});
+    device_->residual_add({.x = x, .residual = state_.as<float>(), .out = {input_.as(), activation_}, .count = count});
   };
   add({nullptr, activation_});
   for (const Matrix& layer : head.layers) {

@@ -34,10 +34,10 @@ class MtpLayer {
   kernels::WeightView enorm_, hnorm_, eh_proj_;
   CpuExecutor executor_;
   kernels::cpu::Workspace workspace_;
-  std::vector<float> rows_, normed_;       // [tokens, hidden_size]
-  std::vector<float> both_;                // [tokens, 2 * hidden_size]: of the embedding, of the hidden state
+  std::vector<float> rows_, normed_;  // [tokens, hidden_size]
+  std::vector<float> both_;           // [tokens, 2 * hidden_size]: of the embedding, of the hidden state
   CpuExecutor::HiddenState state_;
-  std::vector<float> hidden_;              // [tokens, hidden_size]
+  std::vector<float> hidden_;  // [tokens, hidden_size]
 };
 
 }  // namespace dculab::engine

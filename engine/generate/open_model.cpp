@@ -95,8 +95,8 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
                      int num_blocks, int num_threads, const Division& division) {
-  const Bytes part = kv_block_bytes(part_of(weights.shape, options.weights, division), options.block_size,
-                                    options.kv_cache_dtype);
+  const Bytes part =
+      kv_block_bytes(part_of(weights.shape, options.weights, division), options.block_size, options.kv_cache_dtype);
   const Bytes block = division.tensor_parallel_size * part + draft_block_bytes(draft, options);
   const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,

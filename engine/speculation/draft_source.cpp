@@ -76,7 +76,8 @@ DraftSource make_draft_source(const OpenDevice& device, const EngineOptions& opt
       return {.drafter = std::make_unique<PromptLookup>(config)};
     case SpeculativeMethod::medusa:
       if (!draft.medusa) throw InputError("speculative_config medusa needs heads; name their folder");
-      return {.drafter = std::make_unique<MedusaDrafter>(target, *draft.medusa, medusa_shape(*draft.medusa, config.shape))};
+      return {.drafter =
+                  std::make_unique<MedusaDrafter>(target, *draft.medusa, medusa_shape(*draft.medusa, config.shape))};
     case SpeculativeMethod::mtp:
       if (!draft.mtp) throw InputError("speculative_config mtp needs a model with a layer for it");
       return {.drafter = make_mtp(device, options, target, *std::move(draft.mtp))};

@@ -18,8 +18,8 @@ std::vector<int> depths_of(const DraftShape& shape) {
 
 void require_guesses(int asked, int most) {
   if (asked > most)
-    throw InputError("the Medusa tree has " + std::to_string(asked) + " guesses for a place, but a head gives at most " +
-                     std::to_string(most));
+    throw InputError("the Medusa tree has " + std::to_string(asked) +
+                     " guesses for a place, but a head gives at most " + std::to_string(most));
 }
 
 }  // namespace
@@ -34,10 +34,7 @@ DraftShape medusa_shape(const MedusaWeights& weights, const DraftShape& asked) {
 }
 
 MedusaDrafter::MedusaDrafter(ModelExecutor& model, const MedusaWeights& weights, DraftShape shape)
-    : model_(model),
-      heads_(model.make_draft_heads(weights)),
-      shape_(std::move(shape)),
-      depths_(depths_of(shape_)) {
+    : model_(model), heads_(model.make_draft_heads(weights)), shape_(std::move(shape)), depths_(depths_of(shape_)) {
   require_guesses(shape_.width(), heads_->most_guesses());
 }
 

@@ -12,8 +12,8 @@
 
 namespace dculab::engine {
 
-// The tree that is drafted: `asked`, or where that has no nodes the heads' own. Throws InputError for a tree with more levels than there are heads, or more guesses for a place than a head
-// has.
+// The tree that is drafted: `asked`, or where that has no nodes the heads' own. Throws InputError for a tree with more
+// levels than there are heads, or more guesses for a place than a head has.
 [[nodiscard]] DraftShape medusa_shape(const MedusaWeights& weights, const DraftShape& asked);
 
 // The node at depth d with rank r gets the r-th guess of head d, whatever stands above it: the Cartesian product of

@@ -57,14 +57,15 @@ TEST_CASE("Medusa heads draft the tree that they come with, or another", "[main]
 }
 
 TEST_CASE("bench serves conversations with Medusa heads") {
-  const Json rows = run_for_json(joined(
-                        {"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"}, {kHeads}))
-                        .at("rows");
+  const Json rows =
+      run_for_json(
+          joined({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"}, {kHeads}))
+          .at("rows");
   CHECK(rows.at(0).at("speculation").at("accepted_tokens").get<int>() > 0);
-  const Json run = run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"},
-                                       {kHeads}))
-                       .at("runs")
-                       .at(0);
+  const Json run =
+      run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"}, {kHeads}))
+          .at("runs")
+          .at(0);
   CHECK(run.at("speculation").at("drafts").get<int>() > 0);
 }
 

@@ -32,7 +32,8 @@ void check_guesses(DraftHeads& heads, MedusaFolder& folder, const MedusaSizes& s
   std::size_t next = 0;
   for (int row = 0; row < rows; ++row) {
     const auto columns = static_cast<std::size_t>(sizes.hidden_size);
-    const auto expected = folder.guesses(std::span(hidden).subspan(static_cast<std::size_t>(row) * columns, columns), width);
+    const auto expected =
+        folder.guesses(std::span(hidden).subspan(static_cast<std::size_t>(row) * columns, columns), width);
     for (const std::vector<TokenId>& of_head : expected)
       for (const TokenId token : of_head) CHECK(found[next++] == token);
   }
@@ -118,40 +119,58 @@ TEST_CASE("bad Medusa folders are refused with one clear message", "[medusa]") {
     CHECK_THAT(message_of(folder, model), ContainsSubstring(because));
   };
   const auto config = [&](const std::string& text, const std::string& because) {
-    refused({}, [&](const MedusaFolder& folder) { std::ofstream(folder.path() / "config.json") << text; }, because);
+    refused(
+        {}, [&](const MedusaFolder& folder) { std::ofstream(folder.path() / "config.json") << text; }, because);
   };
   const std::string name = "blocks.1.layers.0.weight";
   config("{}", "'model_type' must be 'medusa', not ''");
   config(R"({"model_type": "eagle"})", "must be 'medusa', not 'eagle'");
   config(R"({"model_type": "medusa", "hidden_size": 63, "vocab_size": 96})",
          "'hidden_size' is 63, but the model has 64: these heads were trained for another model");
-  config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 95})", "'vocab_size' is 95, but the model has 96");
+  config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 95})",
+         "'vocab_size' is 95, but the model has 96");
   config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 96, "num_heads": 64})", "must be from 1 to 63");
   config(R"({"model_type": "medusa", "hidden_size": 64, "vocab_size": 96, "num_heads": 4})",
          "tensor 'blocks.3.layers.0.weight' is missing");
-  refused({}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[(1, 0)]")"); },
-          "speculative_token_tree");
-  refused({}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[]")"); },
-          "config.json:1: speculative_token_tree []: no paths");
-  refused({}, [](const MedusaFolder& folder) {
-    folder.write_config(R"(, "speculative_token_tree": "[(0,), (0, 0), (0, 0, 0), (0, 0, 0, 0)]")");
-  }, "must have at most 3 levels, as there are heads");
+  refused(
+      {}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[(1, 0)]")"); },
+      "speculative_token_tree");
+  refused(
+      {}, [](const MedusaFolder& folder) { folder.write_config(R"(, "speculative_token_tree": "[]")"); },
+      "config.json:1: speculative_token_tree []: no paths");
+  refused(
+      {},
+      [](const MedusaFolder& folder) {
+        folder.write_config(R"(, "speculative_token_tree": "[(0,), (0, 0), (0, 0, 0), (0, 0, 0, 0)]")");
+      },
+      "must have at most 3 levels, as there are heads");
   const auto weights = [&](const MedusaSizes& sizes, const std::function<void(MedusaFolder&)>& damage,
                            const std::string& because) {
-    refused(sizes, [&](MedusaFolder& folder) { damage(folder), folder.write_weights(); }, because);
+    refused(
+        sizes, [&](MedusaFolder& folder) { damage(folder), folder.write_weights(); }, because);
   };
-  weights({}, [&](MedusaFolder& folder) { folder.remove(name); }, "tensor '" + name + "' is missing");
-  weights({}, [&](MedusaFolder& folder) { folder.tensor(name).shape = {32, 128}; },
-          "has shape [32, 128], but config.json makes it [64, 64]");
-  weights({}, [&](MedusaFolder& folder) { folder.tensor(name).values[70] = NAN; }, "is NaN or infinite");
-  weights({.dtype = Dtype::f16}, [&](MedusaFolder& folder) { folder.tensor(name).values[4095] = INFINITY; },
-          "is NaN or infinite");
-  weights({.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map()[3] = 96; },
-          "has token 96, outside the vocabulary of 96");
-  weights({.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map().pop_back(); },
-          "tensor 'token_map' has shape [39]");
-  weights({.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map().clear(); },
-          "tensor 'token_map' is missing");
+  weights(
+      {}, [&](MedusaFolder& folder) { folder.remove(name); }, "tensor '" + name + "' is missing");
+  weights(
+      {},
+      [&](MedusaFolder& folder) {
+        folder.tensor(name).shape = {32, 128};
+      },
+      "has shape [32, 128], but config.json makes it [64, 64]");
+  weights(
+      {}, [&](MedusaFolder& folder) { folder.tensor(name).values[70] = NAN; }, "is NaN or infinite");
+  weights(
+      {.dtype = Dtype::f16}, [&](MedusaFolder& folder) { folder.tensor(name).values[4095] = INFINITY; },
+      "is NaN or infinite");
+  weights(
+      {.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map()[3] = 96; },
+      "has token 96, outside the vocabulary of 96");
+  weights(
+      {.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map().pop_back(); },
+      "tensor 'token_map' has shape [39]");
+  weights(
+      {.truncated_vocab_size = 40}, [](MedusaFolder& folder) { folder.token_map().clear(); },
+      "tensor 'token_map' is missing");
 }
 
 TEST_CASE("the tree is the asked one, else the heads' own, else a chain", "[medusa]") {
@@ -174,7 +193,8 @@ TEST_CASE("Medusa drafts the product of its heads' guesses after the last accept
     const DraftShape shape = parse_draft_shape("[(0,), (1,), (2,), (0, 0), (0, 1), (1, 0), (0, 0, 0)]");
     MedusaDrafter drafter(stepper.executor(), load_medusa_weights(folder.path(), model), shape);
     stepper.step({{0, Phase::prefill, tokens_from(3, 9)}, {1, Phase::prefill, tokens_from(5, 4)}});
-    Sequence first({.id = 0, .prompt_token_ids = tokens_from(3, 9)}), second({.id = 1, .prompt_token_ids = tokens_from(5, 4)});
+    Sequence first({.id = 0, .prompt_token_ids = tokens_from(3, 9)}),
+        second({.id = 1, .prompt_token_ids = tokens_from(5, 4)});
     first.tokens.push_back(7);
     second.tokens.insert(second.tokens.end(), {8, 9});
     // As if the two rows were the second sequence's last token and its draft, whose one node was accepted.

@@ -92,15 +92,16 @@ TEST_CASE("the shipped heads guess as well as their README says", "[medusa]") {
   Generator generator(kTiny, options);
   const MedusaWeights weights = load_medusa_weights(kHeads, load_weights(kTiny));
   const auto heads = generator.executor().make_draft_heads(weights);
-  std::vector<TokenId> tokens = generator.tokenizer().encode(text_in("eval/held-out.txt").substr(0, 6000),
-                                                             SpecialTokens::add);
+  std::vector<TokenId> tokens =
+      generator.tokenizer().encode(text_in("eval/held-out.txt").substr(0, 6000), SpecialTokens::add);
   tokens.resize(static_cast<std::size_t>(num_tokens));
-  std::vector<TokenId> own;     // the model's choice after each token
+  std::vector<TokenId> own;      // the model's choice after each token
   std::vector<TokenId> guessed;  // [tokens, heads, 3]
   Batch batch;
   batch.sequences.push_back({.phase = Phase::prefill, .num_new_tokens = num_tokens, .num_logits = num_tokens});
   batch.token_ids = tokens;
-  for (int block = 0; block * 16 < num_tokens; ++block) batch.block_tables.resize(1), batch.block_tables[0].push_back(block);
+  for (int block = 0; block * 16 < num_tokens; ++block)
+    batch.block_tables.resize(1), batch.block_tables[0].push_back(block);
   generator.executor().run(plan_step(generator.shape(), generator.engine_options(), std::move(batch)));
   std::vector<float> hidden(static_cast<std::size_t>(generator.shape().hidden_size));
   for (int row = 0; row < num_tokens; ++row) {

@@ -87,10 +87,12 @@ TEST_CASE("the MTP layer computes what DeepSeek's does", "[mtp]") {
                      {.num_blocks = 200, .block_size = block_size, .dtype = Dtype::f32},
                      std::make_shared<kernels::cpu::ThreadPool>(2));
       Passes passes(layer, block_size);
-      const std::vector<float> logits = expected_values<float>("logits" + of), own = expected_values<float>("hidden" + of);
+      const std::vector<float> logits = expected_values<float>("logits" + of),
+                               own = expected_values<float>("hidden" + of);
       const std::size_t vocab = 96, columns = 32, count = tokens.size() - 1, chunk = 2 * count / 3;
       for (const auto& [first, last] : {std::pair{std::size_t{0}, chunk}, {chunk, count}}) {
-        passes.run(std::span(tokens).subspan(first + 1, last - first), hidden.subspan(first * columns, (last - first) * columns));
+        passes.run(std::span(tokens).subspan(first + 1, last - first),
+                   hidden.subspan(first * columns, (last - first) * columns));
         for (std::size_t i = first; i < last; ++i) {
           check_near(layer.logits(static_cast<int>(i - first)), std::span(logits).subspan(i * vocab, vocab));
           check_near(layer.hidden(static_cast<int>(i - first)), std::span(own).subspan(i * columns, columns));

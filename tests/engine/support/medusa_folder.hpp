@@ -31,8 +31,7 @@ struct MedusaSizes {
 class MedusaFolder {
  public:
   explicit MedusaFolder(const MedusaSizes& sizes)
-      : sizes_(sizes),
-        path_(std::filesystem::temp_directory_path() / ("dculab-medusa-" + std::to_string(::getpid()))) {
+      : sizes_(sizes), path_(std::filesystem::temp_directory_path() / ("dculab-medusa-" + std::to_string(::getpid()))) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directory(path_);
     fill();
@@ -67,7 +66,9 @@ class MedusaFolder {
   };
   [[nodiscard]] Tensor& tensor(const std::string& name) { return *std::ranges::find(tensors_, name, &Tensor::name); }
   [[nodiscard]] std::vector<std::int64_t>& token_map() { return token_map_; }
-  void remove(const std::string& name) { std::erase_if(tensors_, [&](const Tensor& each) { return each.name == name; }); }
+  void remove(const std::string& name) {
+    std::erase_if(tensors_, [&](const Tensor& each) { return each.name == name; });
+  }
 
   void write_weights() const {
     std::vector<std::vector<std::byte>> stored;
@@ -79,8 +80,8 @@ class MedusaFolder {
     }
     for (std::size_t i = 0; i < stored.size(); ++i) written[i].bytes = stored[i];
     if (!token_map_.empty())
-      written.push_back({"token_map", "I64", {static_cast<std::int64_t>(token_map_.size())},
-                         std::as_bytes(std::span(token_map_))});
+      written.push_back(
+          {"token_map", "I64", {static_cast<std::int64_t>(token_map_.size())}, std::as_bytes(std::span(token_map_))});
     write_safetensors(path_ / "model.safetensors", written);
   }
 
