@@ -11,9 +11,9 @@
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
+#include "model/draft_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -31,7 +31,7 @@ struct DraftHere {
 [[nodiscard]] std::optional<DraftHere> draft_of(const config::SpeculationChoice& choice, const ModelShape& model,
                                                 const EngineOptions& options) {
   const SpeculativeMethod method = options.speculative_config.method;
-  if (method == SpeculativeMethod::mtp) return DraftHere{engine::mtp_layer_shape(model), options.weights};
+  if (method == SpeculativeMethod::mtp) return DraftHere{mtp_shape(model), options.weights};
   if (method != SpeculativeMethod::draft_model || choice.model.empty()) return std::nullopt;
   ModelShape draft = engine::read_model_shape(study::find_model(choice.model));
   engine::require_draft_of(model, draft, options);
