@@ -44,14 +44,7 @@ struct Models {
   const ModelShape part = study::resolve_part(scenario, model, host);
   const EngineOptions options = study::resolve_options(scenario, part, host);
   auto question = study::draft_question(scenario, host, model, part, options, scenario.workload.context_tokens);
-  if (!question || options.speculative_config.method != SpeculativeMethod::draft_model)
-    throw InputError(scenario.file,
-                     "engine.speculative_config: a measured study of drafts runs method draft_model at "
-                     "every point");
-  if (options.speculative_config.rejection_sample_method != RejectionSampleMethod::synthetic)
-    throw InputError(scenario.file,
-                     "engine.speculative_config: a measured study has random weights, which agree on "
-                     "nothing; set rejection_sample_method: synthetic and synthetic_acceptance_rates");
+  require_measurable_drafts(scenario);
   return {.choices = point.choices, .question = *std::move(question), .batch = scenario.workload.batch};
 }
 
@@ -191,6 +184,18 @@ void add_comparison(const std::vector<Compared>& rows, Report& report) {
 }
 
 }  // namespace
+
+void require_measurable_drafts(const config::Scenario& scenario) {
+  const SpeculativeConfig& config = scenario.options.speculative_config;
+  if (config.method != SpeculativeMethod::draft_model)
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a measured study of drafts runs method draft_model at "
+                     "every point");
+  if (config.rejection_sample_method != RejectionSampleMethod::synthetic)
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a measured study has random weights, which agree on "
+                     "nothing; set rejection_sample_method: synthetic and synthetic_acceptance_rates");
+}
 
 MeasuredStudy measure_speculation(const config::Scenario& scenario, const sim::Machine& host, Report& report,
                                   ProgressBar& bar) {
