@@ -13,10 +13,10 @@ constexpr int kMostRedundant = 1 << 14;
 constexpr std::int64_t kMostDevices = 1 << 16;
 constexpr double kLongestInterval = 1e7;
 constexpr auto kRoutings = std::to_array<Choice<Routing>>({{"round_robin", Routing::round_robin},
-                                                                {"random", Routing::random},
-                                                                {"least_requests", Routing::least_requests},
-                                                                {"least_tokens", Routing::least_tokens},
-                                                                {"prefix_affinity", Routing::prefix_affinity}});
+                                                           {"random", Routing::random},
+                                                           {"least_requests", Routing::least_requests},
+                                                           {"least_tokens", Routing::least_tokens},
+                                                           {"prefix_affinity", Routing::prefix_affinity}});
 constexpr auto kSharedExperts = std::to_array<Choice<SharedExperts>>(
     {{"replicated", SharedExperts::replicated}, {"placed", SharedExperts::placed}});
 constexpr auto kSentDtypes = std::to_array<Choice<Dtype>>(

@@ -42,8 +42,7 @@ constexpr int kLongestLookUp = 1024;
     if (at == end) break;
     if (*at++ != 'x') refuse_branches(text, "branches of levels are joined by x, as in 4x2x1");
   }
-  if (nodes > kMostDraftTokens)
-    refuse_branches(text, "has more than " + std::to_string(kMostDraftTokens) + " guesses");
+  if (nodes > kMostDraftTokens) refuse_branches(text, "has more than " + std::to_string(kMostDraftTokens) + " guesses");
   return full_tree_shape(branches);
 }
 
@@ -65,8 +64,8 @@ void read_draft_tree(MapReader& reader, const Node& node, DraftShape& shape) {
   int depth = -1;
   if (tokens != nullptr) reader.read(*tokens, depth, between(0, kMostDraftTokens));
   if (tokens == nullptr && tree == nullptr)
-    reader.complain(*reader.node(), reader.path_to("num_speculative_tokens") +
-                                        ": missing; add it, or a speculative_token_tree");
+    reader.complain(*reader.node(),
+                    reader.path_to("num_speculative_tokens") + ": missing; add it, or a speculative_token_tree");
   if (tree != nullptr) {
     read_draft_tree(reader, *tree, shape);
     if (depth >= 0 && shape.num_tokens() > 0 && shape.depth() != depth)
@@ -125,8 +124,7 @@ void check_speculation(MapReader& reader, const SpeculativeConfig& config, const
     reader.complain(*reader.optional("model"), reader.path_to("model") + ": method " +
                                                    std::string(name(config.method)) +
                                                    " drafts without a model of its own; remove it");
-  for (const std::string& problem : problems(config))
-    reader.complain(*reader.node(), reader.path() + ": " + problem);
+  for (const std::string& problem : problems(config)) reader.complain(*reader.node(), reader.path() + ": " + problem);
 }
 
 }  // namespace

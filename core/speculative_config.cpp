@@ -32,11 +32,6 @@ std::optional<Value> value_in(const std::array<std::pair<Value, const char*>, si
 
 std::string_view name(SpeculativeMethod method) { return name_in(kMethods, method); }
 
-std::optional<SpeculativeMethod> parse_speculative_method(std::string_view text) {
-  if (text == "none") return std::nullopt;  // is said by leaving speculative_config out
-  return value_in(kMethods, text);
-}
-
 std::string_view name(RejectionSampleMethod method) { return name_in(kRejectionSampleMethods, method); }
 
 std::optional<RejectionSampleMethod> parse_rejection_sample_method(std::string_view text) {

@@ -20,7 +20,6 @@ enum class SpeculativeMethod : std::uint8_t {
 
 // As scenarios write it: "draft_model", "ngram", "medusa", "mtp".
 [[nodiscard]] std::string_view name(SpeculativeMethod method);
-[[nodiscard]] std::optional<SpeculativeMethod> parse_speculative_method(std::string_view text);
 
 // How a drafted token is accepted. At temperature 0 all but synthetic are the model's own choice.
 enum class RejectionSampleMethod : std::uint8_t {

@@ -46,7 +46,7 @@ struct AttentionTile {
   double loads_before = 0;                     // its first tile, that wait for one another
   std::optional<KernelResources> resources{};  // where the kernel's tiles say them
   bool gathers_paths = false;  // of a tree of drafts: what all its tokens see is walked once, the rest token by token
-  bool works_in_turn = false;                  // a workgroup waits for its tile before it multiplies it
+  bool works_in_turn = false;  // a workgroup waits for its tile before it multiplies it
 };
 
 struct AttentionWalk {

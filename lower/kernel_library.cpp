@@ -106,8 +106,8 @@ bool serves(const AttentionKernel& kernel, const Op& op, const Device& device) {
   const AttentionWork& work = op.attention;
   return kernel.runs_on(device) && serves_latents(kernel.limits, work) && serves_block(kernel.limits, work) &&
          serves_head(kernel.limits, work.head_dim) && serves_group(kernel.limits, group_size(work)) &&
-         serves_new_tokens(kernel.limits, op) &&
-         is_one_of(kernel.limits.kv_dtypes, work.kv_dtype) && serves_slopes(kernel.limits, work);
+         serves_new_tokens(kernel.limits, op) && is_one_of(kernel.limits.kv_dtypes, work.kv_dtype) &&
+         serves_slopes(kernel.limits, work);
 }
 
 bool serves(const CollectiveKernel& kernel, const Op& op, const Device& device) { return kernel.serves(op, device); }

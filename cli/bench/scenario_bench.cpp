@@ -1,6 +1,8 @@
 #include "cli/bench/scenario_bench.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "cli/output/draft_report.hpp"
 #include "cli/serving/measured_serving.hpp"
@@ -9,29 +11,55 @@
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
-#include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
+#include "model/draft_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/speculation.hpp"
 
 namespace dculab::cli {
 namespace {
 
-// The shape of what drafts with a KV cache of its own.
-[[nodiscard]] std::optional<ModelShape> draft_of(const std::string& name, const ModelShape& model,
-                                                 const EngineOptions& options) {
+// What drafts with a KV cache of its own.
+struct DraftHere {
+  ModelShape shape;
+  WeightFormat weights;
+};
+
+[[nodiscard]] std::optional<DraftHere> draft_of(const config::SpeculationChoice& choice, const ModelShape& model,
+                                                const EngineOptions& options) {
   const SpeculativeMethod method = options.speculative_config.method;
-  if (method == SpeculativeMethod::mtp) return engine::mtp_layer_shape(model);
-  if (method != SpeculativeMethod::draft_model || name.empty()) return std::nullopt;
-  ModelShape draft = engine::read_model_shape(study::find_model(name));
+  if (method == SpeculativeMethod::mtp) return DraftHere{mtp_shape(model), options.weights};
+  if (method != SpeculativeMethod::draft_model || choice.model.empty()) return std::nullopt;
+  ModelShape draft = engine::read_model_shape(study::find_model(choice.model));
   engine::require_draft_of(model, draft, options);
-  return draft;
+  const WeightFormat weights = choice.weights.value_or(draft.layer_format());
+  return DraftHere{std::move(draft), weights};
+}
+
+// What drafts: as the options say, or else as the scenario does.
+[[nodiscard]] config::SpeculationChoice drafter_of(const config::Scenario& scenario,
+                                                   const SpeculationChoices& choices) {
+  const SpeculativeMethod method = scenario.options.speculative_config.method;
+  if (choices.asked() && study::drafts(scenario))
+    throw InputError(scenario.file,
+                     "engine.speculative_config: the scenario says what drafts; leave it or the options "
+                     "of speculation out");
+  if (method == SpeculativeMethod::medusa)
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a scenario does not name the folder of Medusa's heads; "
+                     "leave it out and give --medusa DIR");
+  if (!choices.asked()) return scenario.speculation;
+  config::SpeculationChoice choice;
+  choice.model = choices.folder();
+  return choice;
 }
 
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
-                                         const ModelShape& model, int threads, const std::string& draft_name) {
+                                         const ModelShape& model, int threads,
+                                         const config::SpeculationChoice& drafter) {
   const engine::ReplicaChoices replicas =
       replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
   if (!scenario.model.overrides.empty())
@@ -42,9 +70,9 @@ namespace {
   const engine::OpenDevice here = engine::open_device({});
   Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
   Bytes draft_block;
-  if (const auto draft = draft_of(draft_name, model, options)) {
-    taken += weight_footprint(*draft, options.weights) + engine::memory_besides_kv(here, *draft, options);
-    draft_block = engine::kv_block_bytes(*draft, options.block_size, options.kv_cache_dtype);
+  if (const auto draft = draft_of(drafter, model, options)) {
+    taken += weight_footprint(draft->shape, draft->weights) + engine::memory_besides_kv(here, draft->shape, options);
+    draft_block = engine::kv_block_bytes(draft->shape, options.block_size, options.kv_cache_dtype);
   }
   const Bytes free = std::max(Bytes(), here.free_memory() - taken) / static_cast<double>(replicas.replicas());
   return {.scenario = scenario,
@@ -52,7 +80,8 @@ namespace {
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free, draft_block),
           .threads = std::max(1, engine::thread_count(asked) / replicas.replicas()),
           .replicas = replicas,
-          .speculative_model = draft_name};
+          .speculative_model = drafter.model,
+          .draft_weights = drafter.weights};
 }
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
@@ -97,7 +126,8 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
     EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
     if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
     if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
-    MeasuredServer server = server_here(point.scenario, options, model, choices.threads, choices.speculation.folder());
+    MeasuredServer server =
+        server_here(point.scenario, options, model, choices.threads, drafter_of(point.scenario, choices.speculation));
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);

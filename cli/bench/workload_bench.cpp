@@ -80,9 +80,9 @@ struct ServingFigures {
                                                            const std::vector<engine::AnsweredPrompt>& conversations,
                                                            const engine::Tokenizer& tokenizer,
                                                            const ModelShape& shape) {
-  auto requests = engine::sample_requests(conversations, tokenizer,
-                                          {.max_position_embeddings = shape.max_position_embeddings},
-                                          choices.num_prompts, choices.seed);
+  auto requests =
+      engine::sample_requests(conversations, tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
+                              choices.num_prompts, choices.seed);
   if (requests.empty())
     throw InputError(choices.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
                                        std::string("into the model's context"));
@@ -154,8 +154,8 @@ void add_finished(const Sequence& sequence, ServingReport& report) {
 
 [[nodiscard]] ServingReport serve_on_replicas(const std::filesystem::path& folder, const engine::ModelWeights& weights,
                                               const engine::GeneratorOptions& asked, const WorkloadChoices& choices,
-                                              const std::vector<engine::AnsweredPrompt>& conversations,
-                                              Report& report, ProgressBar& bar) {
+                                              const std::vector<engine::AnsweredPrompt>& conversations, Report& report,
+                                              ProgressBar& bar) {
   const engine::Tokenizer tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
   const std::vector<engine::TextRequest> requests = requests_of(choices, conversations, tokenizer, weights.shape);
   const EngineOptions options = engine::served_options(asked, weights.shape);
@@ -168,8 +168,8 @@ void add_finished(const Sequence& sequence, ServingReport& report) {
     add_finished(sequence, served);
     bar.update("serving", static_cast<double>(served.requests.size()) / static_cast<double>(requests.size()));
   };
-  const engine::ServedWorkload run = engine::serve_on_replicas(
-      *replicas, options, replica_choices(choices), as_tokens(requests, tokenizer), {.on_finished = finish});
+  const engine::ServedWorkload run = engine::serve_on_replicas(*replicas, options, replica_choices(choices),
+                                                               as_tokens(requests, tokenizer), {.on_finished = finish});
   served.num_steps = run.num_steps;
   served.executor_time = run.busy;
   served.drafts = run.drafts;

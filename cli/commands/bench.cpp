@@ -85,8 +85,8 @@ struct BenchChoices {
               const std::string id = phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
                                      " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
                                      " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
-              points.push_back({id, shape, options, study::resolve_batch(scenario.workload, shape, options),
-                                choices.division});
+              points.push_back(
+                  {id, shape, options, study::resolve_batch(scenario.workload, shape, options), choices.division});
             }
   return points;
 }
@@ -147,10 +147,10 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
                                        ", arrival: replay}");
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
-  for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device",
-                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
-                             "--enable-prefix-caching", "--prefix-eviction", "--data-parallel-size", "--routing",
-                             "--tensor-parallel-size", "--enable-expert-parallel"})
+  for (const char* option :
+       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device", "--activations", "--num-prompts",
+        "--seed", "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction",
+        "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");

@@ -117,6 +117,10 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   const EvaluationTasks& tasks = choices.tasks;
   if (tasks.text_file.empty() && tasks.question_files.empty())
     throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
+  const bool compares =
+      tasks.num_prompts != EvaluationTasks().num_prompts || tasks.max_tokens != EvaluationTasks().max_tokens;
+  if (compares && !choices.speculation.asked())
+    throw InputError("--num-prompts, --max-tokens", "are of the comparison with and without drafts; add what drafts");
   if (choices.speculation.asked() &&
       speculative_config(choices.speculation).rejection_sample_method == RejectionSampleMethod::synthetic)
     throw InputError("--rejection-sample-method", "synthetic gives other texts; use it with `dculab bench --workload`");

@@ -75,9 +75,8 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
   sim::price_step(prediction.machine, prediction.plan, 0, prediction.price, prediction.draft_memory.weights);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);
-  prediction.capacity =
-      sim::capacity(prediction.machine, prediction.model, prediction.options, scenario.workload.context_tokens,
-                    prediction.draft_memory);
+  prediction.capacity = sim::capacity(prediction.machine, prediction.model, prediction.options,
+                                      scenario.workload.context_tokens, prediction.draft_memory);
   prediction.shares_experts = scenario.deployment.shares_experts();
   prediction.rebalancing = sim::rebalancing_factor(scenario.deployment.of(ReplicaRole::both), prediction.machine,
                                                    prediction.model, prediction.options);

@@ -83,6 +83,8 @@ struct StudyChoices {
 }
 
 void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+  if (is_speculation_study(scenario) && !scenario.compare)  // before the machine is probed
+    require_measurable_drafts(config::sweep_points(scenario).front().scenario);
   ProgressBar bar;
   const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
                                                       : study::resolve_machine(choices.host_file);

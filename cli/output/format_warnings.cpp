@@ -43,8 +43,7 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
   const bool fits = takes_activations(options.weights, mode);
   if (!fits)
     warnings.push_back("activations " + std::string(name(mode)) + ": not with weights of " +
-                       config::weight_format_text(options.weights) +
-                       "; products are priced with exact ones");
+                       config::weight_format_text(options.weights) + "; products are priced with exact ones");
   const bool rounded = fits && mode == ActivationMode::int8 && machine.peaks.contains(Dtype::int8);
   if (rounded)
     check("weights and activations", Dtype::int8, Dtype::int8);

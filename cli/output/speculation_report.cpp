@@ -139,8 +139,8 @@ Table break_even_table(const std::vector<DraftAdvice>& advice) {
 Table reported_drafts_table(const std::string& title, const std::vector<ReportedDraft>& drafts) {
   Table table;
   table.title = title;
-  table.columns = {"variant",  "draft",     "rate",   "a draft step", "closed form", "priced",
-                   "interval", "simulated", "reported"};
+  table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
+                   "priced",  "interval", "simulated", "reported"};
   for (const ReportedDraft& draft : drafts)
     table.rows.push_back({draft.variant, shape_text(draft.outcome.shape), Cell(number(draft.rate), draft.rate),
                           Cell(percent(draft.cost), draft.cost), times_cell(draft.closed_form),

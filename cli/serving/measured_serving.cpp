@@ -9,6 +9,7 @@
 #include "cli/serving/serving_report.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
@@ -64,7 +65,9 @@ struct ServedWeights {
   const SpeculativeMethod method = server.options.speculative_config.method;
   engine::DraftWeights& draft = weights.draft;
   if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
-    draft.model = load_or_make_weights(study::find_model(server.speculative_model), server.options.weights);
+    const auto draft_folder = study::find_model(server.speculative_model);
+    const WeightFormat own = engine::read_model_shape(draft_folder).layer_format();
+    draft.model = load_or_make_weights(draft_folder, server.draft_weights.value_or(own));
     engine::require_draft_of(weights.model.shape, draft.model->shape, server.options);
   }
   if (method == SpeculativeMethod::medusa)
@@ -99,9 +102,8 @@ class Watch {
 };
 
 MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights, const RequestWorkload& workload) {
-  engine::OpenModel model =
-      engine::open_model(std::move(weights.model), server.options, std::move(weights.draft), engine::open_device({}),
-                         server.num_blocks, server.threads);
+  engine::OpenModel model = engine::open_model(std::move(weights.model), server.options, std::move(weights.draft),
+                                               engine::open_device({}), server.num_blocks, server.threads);
   model.executor->set_op_timing(server.op_timing);
   warm_up(model, server.options, workload);
   engine::ServeCallbacks callbacks;
@@ -130,9 +132,8 @@ MeasuredServing measure_several(const MeasuredServer& server, const ServedWeight
   Watch watch(server, replicas->executor(0).shape(), workload.requests);
   const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
   MeasuredServing result;
-  result.served =
-      engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
-                                {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
+  result.served = engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,
+                                            {.on_finished = [&](const Sequence&) { watch.finish(); }, .on_step = see});
   result.trace = watch.trace(replicas->executor(0));
   return result;
 }
@@ -161,8 +162,7 @@ engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const Eng
                                  .prefill_replicas = deployment.prefill_replicas,
                                  .decode_replicas = deployment.decode_replicas,
                                  .role_switching = deployment.role_switching};
-  if (const auto found = engine::problems(choices, options); !found.empty())
-    throw InputError(asking, found.front());
+  if (const auto found = engine::problems(choices, options); !found.empty()) throw InputError(asking, found.front());
   return choices;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
+#include "core/dtype.hpp"
 #include "core/engine_options.hpp"
 #include "core/workload.hpp"
 #include "engine/generate/serve_replicas.hpp"
@@ -26,6 +28,7 @@ struct MeasuredServer {
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
   engine::ReplicaChoices replicas{};                   // several: blocks, threads and machine are those of each
   std::string speculative_model{};  // options.speculative_config's draft model or heads: their folder, or a name
+  std::optional<WeightFormat> draft_weights{};  // of a draft model; absent: its checkpoint's own
 };
 
 struct MeasuredServing {

@@ -23,7 +23,7 @@ struct ServedPoint {
   std::vector<TraceStep> calibrating{};                // of these, those of the middle rounds
   TraceHeader header{};
   std::vector<std::map<std::string, double>> rounds{};  // of the own requests
-  std::optional<engine::ServedWorkload> last{};  // the own requests in the last round
+  std::optional<engine::ServedWorkload> last{};         // the own requests in the last round
 };
 
 // A table of all points, which grows row by row; JSON `points[]` with it.

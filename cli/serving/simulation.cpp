@@ -63,15 +63,14 @@ namespace {
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
-    MeasuredServing run =
-        measure({.scenario = scenario,
-                 .options = server.options,
-                 .num_blocks = *server.num_blocks,
-                 .threads = server.machine.compute_units,
-                 .op_timing = timing,
-                 .machine = &server.machine,
-                 .replicas = replicas_here(scenario, server.options, "--measure")},
-                workload);
+    MeasuredServing run = measure({.scenario = scenario,
+                                   .options = server.options,
+                                   .num_blocks = *server.num_blocks,
+                                   .threads = server.machine.compute_units,
+                                   .op_timing = timing,
+                                   .machine = &server.machine,
+                                   .replicas = replicas_here(scenario, server.options, "--measure")},
+                                  workload);
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
   }

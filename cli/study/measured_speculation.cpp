@@ -44,19 +44,14 @@ struct Models {
   const ModelShape part = study::resolve_part(scenario, model, host);
   const EngineOptions options = study::resolve_options(scenario, part, host);
   auto question = study::draft_question(scenario, host, model, part, options, scenario.workload.context_tokens);
-  if (!question || options.speculative_config.method != SpeculativeMethod::draft_model)
-    throw InputError(scenario.file, "engine.speculative_config: a measured study of drafts runs method draft_model at "
-                                    "every point");
-  if (options.speculative_config.rejection_sample_method != RejectionSampleMethod::synthetic)
-    throw InputError(scenario.file, "engine.speculative_config: a measured study has random weights, which agree on "
-                                    "nothing; set rejection_sample_method: synthetic and synthetic_acceptance_rates");
+  require_measurable_drafts(scenario);
   return {.choices = point.choices, .question = *std::move(question), .batch = scenario.workload.batch};
 }
 
 [[nodiscard]] Models make_models(const config::Scenario& scenario, const study::DraftQuestion& question) {
-  return {.target = load_or_make_weights(study::find_model(scenario.model.name), question.options.weights),
-          .draft = load_or_make_weights(study::find_model(scenario.speculation.model),
-                                        question.speculation.draft_weights)};
+  return {
+      .target = load_or_make_weights(study::find_model(scenario.model.name), question.options.weights),
+      .draft = load_or_make_weights(study::find_model(scenario.speculation.model), question.speculation.draft_weights)};
 }
 
 [[nodiscard]] engine::BenchOptions bench_options(const config::Scenario& scenario) {
@@ -67,8 +62,8 @@ struct Models {
 }
 
 // Decodes of one token at powers of two of sequences, up to as many rows as the study's steps have.
-[[nodiscard]] std::vector<engine::BenchPoint> plain_steps(const std::vector<AskedDraft>& asked,
-                                                          const ModelShape& model, bool is_draft) {
+[[nodiscard]] std::vector<engine::BenchPoint> plain_steps(const std::vector<AskedDraft>& asked, const ModelShape& model,
+                                                          bool is_draft) {
   std::set<int> contexts;
   int most_rows = 1;
   for (const AskedDraft& each : asked) {
@@ -94,8 +89,7 @@ struct Models {
   const auto progress = [&bar](const std::string& label, double share) { bar.update(label, share); };
   const engine::BenchOptions options = bench_options(scenario);
   MeasuredStudy study;
-  study.trace =
-      engine::measure_steps(models.target, plain_steps(asked, models.target.shape, false), options, progress);
+  study.trace = engine::measure_steps(models.target, plain_steps(asked, models.target.shape, false), options, progress);
   const Trace draft =
       engine::measure_steps(models.draft, plain_steps(asked, models.draft.shape, true), options, progress);
   study.trace.steps.insert(study.trace.steps.end(), draft.steps.begin(), draft.steps.end());
@@ -191,6 +185,18 @@ void add_comparison(const std::vector<Compared>& rows, Report& report) {
 
 }  // namespace
 
+void require_measurable_drafts(const config::Scenario& scenario) {
+  const SpeculativeConfig& config = scenario.options.speculative_config;
+  if (config.method != SpeculativeMethod::draft_model)
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a measured study of drafts runs method draft_model at "
+                     "every point");
+  if (config.rejection_sample_method != RejectionSampleMethod::synthetic)
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a measured study has random weights, which agree on "
+                     "nothing; set rejection_sample_method: synthetic and synthetic_acceptance_rates");
+}
+
 MeasuredStudy measure_speculation(const config::Scenario& scenario, const sim::Machine& host, Report& report,
                                   ProgressBar& bar) {
   std::vector<AskedDraft> asked;
@@ -205,8 +211,8 @@ MeasuredStudy measure_speculation(const config::Scenario& scenario, const sim::M
   std::vector<Compared> rows;
   for (std::size_t index = 0; index < asked.size(); ++index) {
     asked[index].question.machine = study.machine;
-    rows.push_back(
-        {&asked[index], study::judge(asked[index].question, asked[index].shape(), asked[index].batch), measured[index]});
+    rows.push_back({&asked[index], study::judge(asked[index].question, asked[index].shape(), asked[index].batch),
+                    measured[index]});
   }
   add_comparison(rows, report);
   report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);

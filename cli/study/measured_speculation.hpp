@@ -1,9 +1,12 @@
-// A study of drafts, measured on this machine: calibrate on steps without drafts, predict what drafts are worth, compare.
+// A study of drafts, measured here: calibrate on steps without drafts, predict what drafts are worth, compare.
 #pragma once
 
 #include "cli/study/measured_study.hpp"
 
 namespace dculab::cli {
+
+// Of a point of the sweep. Throws InputError when the engine cannot run it with drafts that are accepted as asked.
+void require_measurable_drafts(const config::Scenario& scenario);
 
 // Decodes each point of the sweep with and without drafts, with weights of both models' shapes, and adds predicted |
 // measured | ratio. How many drafts are accepted is what synthetic_acceptance_rates say. `host` is this machine before

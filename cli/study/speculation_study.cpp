@@ -53,8 +53,9 @@ struct DraftPoint {
                                         " tokens, drafts among them, are more than " + model.name + " takes");
   auto question = study::draft_question(scenario, machine, model, part, options, context);
   if (!question)
-    throw InputError(scenario.file, "engine.speculative_config: a point of this study drafts nothing; every point is "
-                                    "held against a step without drafts, so leave 0 out");
+    throw InputError(scenario.file,
+                     "engine.speculative_config: a point of this study drafts nothing; every point is "
+                     "held against a step without drafts, so leave 0 out");
   return *std::move(question);
 }
 
@@ -88,8 +89,7 @@ template <class T, class V>
     if (!contains(batches, asked[index]->batch)) batches.push_back(asked[index]->batch);
     if (contains(shapes, asked[index]->shape)) continue;
     shapes.push_back(asked[index]->shape);
-    advice.shapes.push_back(
-        {asked[index]->shape, study::break_even(asked[index]->question, asked[index]->shape)});
+    advice.shapes.push_back({asked[index]->shape, study::break_even(asked[index]->question, asked[index]->shape)});
   }
   for (const int batch : batches) {
     std::vector<study::DraftOutcome> of_batch;

@@ -22,6 +22,7 @@
 #include "engine/memory/anonymous_memory.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/draft_heads.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -217,14 +218,6 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   return weights;
 }
 
-ModelShape mtp_layer_shape(const ModelShape& model) {
-  ModelShape shape = model;
-  shape.kinds = {model.layer(model.num_layers() - 1)};
-  shape.layers = {0};
-  shape.kv_sources.clear();
-  return shape;
-}
-
 MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory memory, const ModelWeights& model) {
   const std::string file = (folder / "config.json").string();
   const JsonFields fields(file, read_text(file));
@@ -233,7 +226,7 @@ MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory me
                   "must be at least 1: the checkpoint has no layer that predicts further tokens");
   const ModelShape shape = runnable_shape(folder);
   MtpWeights weights;
-  weights.layer.shape = mtp_layer_shape(shape);
+  weights.layer.shape = mtp_shape(shape);
   weights.layer.outer[WeightSlot::embed_tokens] = model.outer[WeightSlot::embed_tokens];
   fill_slots(folder, std::make_shared<const Checkpoint>(folder), memory, mtp_slots(weights, shape.num_layers()),
              weights.layer);

@@ -17,9 +17,6 @@ struct MtpWeights {
   kernels::WeightView eh_proj;       // [hidden_size, 2 * hidden_size]
 };
 
-// A model of such a layer alone.
-[[nodiscard]] ModelShape mtp_layer_shape(const ModelShape& model);
-
 // The first such layer of the folder that `model` was loaded from. Throws InputError where config.json
 // (num_nextn_predict_layers) has none, and as load_weights.
 [[nodiscard]] MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory memory,

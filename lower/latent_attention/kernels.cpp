@@ -55,17 +55,16 @@ constexpr Dtype kFlashKvDtypes[] = {Dtype::f16, Dtype::bf16};
 
 }  // namespace
 
-constexpr AttentionKernel kTritonMla{
-    .name = "triton_mla",
-    .source = "vLLM 0.23, v1/attention/ops/triton_decode_attention.py",
-    .limits = {.kv_dtypes = kTritonKvDtypes,
-               .alibi = Alibi::no,
-               .latents = Latents::only,
-               .only = Phase::decode,
-               .most_new_tokens = 1},
-    .runs_on = runs_on_gpus,
-    .tile = triton_tile,
-    .parameters = kTritonMlaParameters};
+constexpr AttentionKernel kTritonMla{.name = "triton_mla",
+                                     .source = "vLLM 0.23, v1/attention/ops/triton_decode_attention.py",
+                                     .limits = {.kv_dtypes = kTritonKvDtypes,
+                                                .alibi = Alibi::no,
+                                                .latents = Latents::only,
+                                                .only = Phase::decode,
+                                                .most_new_tokens = 1},
+                                     .runs_on = runs_on_gpus,
+                                     .tile = triton_tile,
+                                     .parameters = kTritonMlaParameters};
 
 constexpr AttentionKernel kFlashMla{.name = "flash_mla",
                                     .source = "deepseek-ai/FlashMLA, csrc/get_mla_metadata.cu",

@@ -71,17 +71,16 @@ constexpr int kStages = 3;
 
 }  // namespace
 
-constexpr AttentionKernel kTritonDecode{
-    .name = "sglang_triton_decode",
-    .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
-    .limits = {.kv_dtypes = kKvDtypes,
-               .alibi = Alibi::no,
-               .latents = Latents::takes,
-               .only = Phase::decode,
-               .most_new_tokens = 1},
-    .runs_on = runs_on_gpus,
-    .tile = decode_tile,
-    .parameters = kDecodeParameters};
+constexpr AttentionKernel kTritonDecode{.name = "sglang_triton_decode",
+                                        .source = "SGLang 0.5.12, triton_ops/decode_attention.py",
+                                        .limits = {.kv_dtypes = kKvDtypes,
+                                                   .alibi = Alibi::no,
+                                                   .latents = Latents::takes,
+                                                   .only = Phase::decode,
+                                                   .most_new_tokens = 1},
+                                        .runs_on = runs_on_gpus,
+                                        .tile = decode_tile,
+                                        .parameters = kDecodeParameters};
 
 constexpr AttentionKernel kTritonExtend{.name = "sglang_triton_extend",
                                         .source = "SGLang 0.5.12, triton_ops/extend_attention.py",

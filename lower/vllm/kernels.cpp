@@ -124,18 +124,17 @@ constexpr Dtype kRocmKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3};
 
 }  // namespace
 
-constexpr AttentionKernel kPagedAttention{
-    .name = "vllm_paged_attention",
-    .source = "vLLM, csrc/attention/paged_attention_v2.cu",
-    .limits = {.block_sizes = kPagedBlocks,
-               .head_dims = kPagedHeads,
-               .kv_dtypes = kKvDtypes,
-               .only = Phase::decode,
-               .most_new_tokens = 1},
-    .runs_on = runs_on_gpus,
-    .tile = paged_tile,
-    .combines_at_a_time = 1,
-    .parameters = kPagedParameters};
+constexpr AttentionKernel kPagedAttention{.name = "vllm_paged_attention",
+                                          .source = "vLLM, csrc/attention/paged_attention_v2.cu",
+                                          .limits = {.block_sizes = kPagedBlocks,
+                                                     .head_dims = kPagedHeads,
+                                                     .kv_dtypes = kKvDtypes,
+                                                     .only = Phase::decode,
+                                                     .most_new_tokens = 1},
+                                          .runs_on = runs_on_gpus,
+                                          .tile = paged_tile,
+                                          .combines_at_a_time = 1,
+                                          .parameters = kPagedParameters};
 
 constexpr AttentionKernel kRocmPagedAttention{
     .name = "vllm_rocm_paged_attention",

@@ -16,8 +16,8 @@
 //   launching = kernels * host per kernel, of a step that is not replayed as a graph (Stack::graphs)
 //   sampling = per step + logits * per logit, where only the likeliest tokens can be drawn (StepPlan::filtered_logits)
 //
-// A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else. On a CPU
-// machine the devices are processes, each with its share of it (sim/hardware/process_share.hpp).
+// A collective of the devices that share the model takes what sim/cost/exchange_time.hpp says, and nothing else.
+// On a CPU machine the devices are processes, each with its share of it (sim/hardware/process_share.hpp).
 // How a kernel does an op (tiles, registers, instructions) is lower/'s; here is what that costs.
 // The bound is the largest single term. No price is below its floor: bytes at each level / that level's peak
 // bandwidth, and FLOP / peak. Laws, one file each: sim/memory/{traffic,reuse,hit_rate,bandwidth}.hpp,

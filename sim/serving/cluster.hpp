@@ -115,7 +115,7 @@ class Cluster {
   int one_in_ = 1;
   std::optional<RoleController> roles_;
   std::vector<RoleLoad> role_loads_;  // re-used
-  Seconds reader_free_;  // when the server has read the requests before
+  Seconds reader_free_;               // when the server has read the requests before
 };
 
 }  // namespace dculab::sim

@@ -74,8 +74,9 @@ void find_switching_problems(const Deployment& deployment, std::vector<std::stri
   else if (deployment.replicas() < 3)
     found.emplace_back("role_switching: one replica of each role stays, so there must be three or more");
   if (deployment.prefill || deployment.decode || deployment.shares_experts())
-    found.emplace_back("role_switching: replicas must be alike, and each a single group; leave prefill, decode and "
-                       "expert_parallel_size out");
+    found.emplace_back(
+        "role_switching: replicas must be alike, and each a single group; leave prefill, decode and "
+        "expert_parallel_size out");
 }
 
 void find_idle_settings(const ExpertParallel& experts, std::vector<std::string>& found) {

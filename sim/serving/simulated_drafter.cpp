@@ -47,8 +47,8 @@ void SimulatedDrafter::judged(std::span<const JudgedSequence> sequences) {
 }
 
 Verdict SimulatedTokens::judge(const Sequence& sequence, const DraftTree& draft, int /*first_row*/) {
-  const std::uint64_t seed = sequence.request.sampling.seed ^
-                             (static_cast<std::uint64_t>(sequence.request.id) * 0x9e3779b97f4a7c15U);
+  const std::uint64_t seed =
+      sequence.request.sampling.seed ^ (static_cast<std::uint64_t>(sequence.request.id) * 0x9e3779b97f4a7c15U);
   Verdict verdict;
   verdict.path = accepted_path(*acceptance_, draft, seed, sequence.num_tokens());
   verdict.tokens.assign(verdict.path.size() + 1, 0);

@@ -28,7 +28,7 @@ struct SimulatedServer {
   // sim/memory/capacity.hpp.
   std::optional<int> num_blocks{};
   Deployment deployment{};
-  double step_scale = 1;  // what each step takes, over its price; > 0
+  double step_scale = 1;                     // what each step takes, over its price; > 0
   std::optional<Speculation> speculation{};  // where options have a speculative_config
 };
 

@@ -21,10 +21,10 @@ struct EngineParts {
   const ModelShape& model;
   const EngineOptions& options;
   const Deployment& deployment;
-  int num_blocks;                          // of one engine
-  int num_host_blocks = 0;                 // the same
-  double step_scale = 1;                   // see ParallelExecutor
-  std::optional<int> num_decode_blocks{};  // of one of a decode replica; absent: as of the others
+  int num_blocks;                            // of one engine
+  int num_host_blocks = 0;                   // the same
+  double step_scale = 1;                     // see ParallelExecutor
+  std::optional<int> num_decode_blocks{};    // of one of a decode replica; absent: as of the others
   const Speculation* speculation = nullptr;  // where options have a speculative_config
 
   [[nodiscard]] int blocks_of(ReplicaRole role) const {

@@ -56,8 +56,7 @@ namespace {
 }  // namespace
 
 double Acceptance::rate(int depth, int rank) const {
-  if (rank == 0 && !by_depth.empty())
-    return by_depth[std::min(static_cast<std::size_t>(depth), by_depth.size()) - 1];
+  if (rank == 0 && !by_depth.empty()) return by_depth[std::min(static_cast<std::size_t>(depth), by_depth.size()) - 1];
   const auto index = static_cast<std::size_t>(rank);
   return index < by_rank.size() ? by_rank[index] : 0;
 }
@@ -65,7 +64,8 @@ double Acceptance::rate(int depth, int rank) const {
 std::vector<std::string> problems(const Acceptance& acceptance, const DraftShape& shape) {
   std::vector<std::string> found;
   if (acceptance.by_depth.empty() && acceptance.by_rank.empty())
-    found.emplace_back("acceptance: missing; how often drafted tokens are accepted is known of the models, not of prices");
+    found.emplace_back(
+        "acceptance: missing; how often drafted tokens are accepted is known of the models, not of prices");
   if (!are_rates(acceptance.by_depth) || !are_rates(acceptance.by_rank))
     found.emplace_back("acceptance: rates must be from 0 to 1");
   const int width = shape.width();

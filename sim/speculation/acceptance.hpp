@@ -1,14 +1,15 @@
 // How many drafted tokens a step may be expected to accept, and what that makes of its time.
 //
-// A guess for a place is tested when all places before it were accepted and the guesses of lower rank for the same place
-// were rejected; it is then accepted with the rate of its depth, or of its rank where it is not the likeliest guess.
+// A guess for a place is tested when all places before it were accepted and the guesses of lower rank for the same
+// place were rejected; it is then accepted with the rate of its depth, or of its rank where it is not the likeliest
+// guess.
 //
 //   chain of g tokens, rate a for each     E = (1 - a^(g + 1)) / (1 - a)                                            (1)
 //   chain, rates a_1, a_2, ...             E = 1 + a_1 + a_1 a_2 + ...
 //   tree                                   E = 1 + sum over nodes of the product, along the path to it, of
 //                                              rate(node) * product over siblings of lower rank of (1 - rate(sibling))
-//   speed-up of the lecture                S = E / (g c + 1),   c: time of a draft step over one of the model          (2)
-//   speed-up of priced or measured steps   S = E * plain step / (verify step + drafting)                               (3)
+//   speed-up of the lecture                S = E / (g c + 1),   c: a draft step over one of the model             (2)
+//   speed-up of priced or measured steps   S = E * plain step / (verify step + drafting)                     (3)
 //
 // (2) takes a step that verifies to last as long as one of a single token; (3) does not.
 // Sources: Leviathan, Kalman, Matias 2023, arXiv:2211.17192, equation 1 and theorem 3.8, whose a is one rate, alike and

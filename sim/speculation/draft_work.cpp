@@ -125,8 +125,8 @@ DraftWork::DraftWork(const Machine& machine, const ModelShape& model, const Engi
       options_(options),
       num_nextn_predict_layers_(model.num_nextn_predict_layers),
       draft_options_(options_of_draft(options, speculation)),
-      part_(part_of_layers(devices, machine,
-                           shape_of_draft(model, options.speculative_config.method, speculation), draft_options_)),
+      part_(part_of_layers(devices, machine, shape_of_draft(model, options.speculative_config.method, speculation),
+                           draft_options_)),
       model_weights_(weight_footprint(part_of_layers(devices, machine, model, options), options.weights)) {}
 
 void DraftWork::plan_into(StepPlan& plan) const {
@@ -214,8 +214,7 @@ std::vector<DraftTask> uniform_tasks(const DraftShape& shape, int batch, int con
   task.max_tokens = shape.num_tokens();
   task.max_depth = shape.depth();
   std::vector<DraftTask> tasks(static_cast<std::size_t>(batch), task);
-  for (std::size_t index = 0; index < tasks.size(); ++index)
-    tasks[index].missing.id = static_cast<SequenceId>(index);
+  for (std::size_t index = 0; index < tasks.size(); ++index) tasks[index].missing.id = static_cast<SequenceId>(index);
   return tasks;
 }
 

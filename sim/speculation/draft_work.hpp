@@ -59,7 +59,8 @@ struct DraftTask {
 
 class DraftWork {
  public:
-  // Machine and options must outlive it. Preconditions: problems() of all are empty; options.speculative_config.enabled().
+  // Machine and options must outlive it. Preconditions: problems() of all are empty;
+  // options.speculative_config.enabled().
   DraftWork(const Machine& machine, const ModelShape& model, const EngineOptions& options,
             const ReplicaDevices& devices, const Speculation& speculation);
 

@@ -20,9 +20,9 @@ namespace dculab::study {
 // What is drafted for, where.
 struct DraftQuestion {
   sim::Machine machine;
-  ModelShape model;        // whole
-  ModelShape part;         // what each device has of it
-  EngineOptions options;   // the shape of its speculative_config is whatever is asked about
+  ModelShape model;       // whole
+  ModelShape part;        // what each device has of it
+  EngineOptions options;  // the shape of its speculative_config is whatever is asked about
   sim::ReplicaDevices devices;
   sim::Speculation speculation;
   int context = 1024;  // of each sequence, with the token that a plain step adds
@@ -63,7 +63,7 @@ struct DraftOutcome {
 // Up to which batch drafts of a shape pay, of those that fit in memory with the drafter, and at most kLargestBreakEven.
 inline constexpr int kLargestBreakEven = 4096;
 struct BreakEven {
-  int batch = 0;       // 0: they pay at none
+  int batch = 0;        // 0: they pay at none
   bool is_all = false;  // they pay at all that fit
 
   friend bool operator==(const BreakEven&, const BreakEven&) = default;

@@ -99,8 +99,9 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
       const bool drafts = lower::has_several_new_tokens(op);
       throw InputError("stack " + stack.name,
                        "no kernel serves " + std::string(phase == Phase::prefill ? "prefill" : "decode") +
-                           " attention " + (drafts ? "that verifies drafts " : "") + "of " + model.name + " with block_size " + std::to_string(options.block_size) +
-                           " and kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + ": " + why);
+                           " attention " + (drafts ? "that verifies drafts " : "") + "of " + model.name +
+                           " with block_size " + std::to_string(options.block_size) + " and kv_cache_dtype " +
+                           std::string(name(options.kv_cache_dtype)) + ": " + why);
     }
   }
 }

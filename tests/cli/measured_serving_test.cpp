@@ -92,10 +92,12 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
 }
 
 TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart") {
-  const Json bench = run_for_json(
-      {"bench", "--workload", kChat, "--set", "workload.requests=12", "--set", "engine.max_num_seqs=8", "--set",
-       "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, {prefill_replicas: 1, decode_replicas: 1}, "
-       "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
+  const Json bench =
+      run_for_json({"bench", "--workload", kChat, "--set", "workload.requests=12", "--set", "engine.max_num_seqs=8",
+                    "--set",
+                    "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, "
+                    "{prefill_replicas: 1, decode_replicas: 1}, "
+                    "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
   const Json& runs = bench.at("runs");
   REQUIRE(runs.size() == 3);
   for (const Json& run : runs) {

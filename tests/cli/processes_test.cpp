@@ -22,8 +22,8 @@ bool has_op(const std::string& trace, const std::string& name) {
 }
 
 TEST_CASE("two processes print the text of one", "[main]") {
-  const Arguments one{"run",   "--model", "dculab-tiny", "--prompt",      "Once upon a time", "--max-tokens",
-                      "24",    "--threads", "2",         "--temperature", "0"};
+  const Arguments one{"run",       "--model", "dculab-tiny",   "--prompt", "Once upon a time", "--max-tokens", "24",
+                      "--threads", "2",       "--temperature", "0"};
   Arguments two = one;
   two.insert(two.end(), {"--tensor-parallel-size", "2"});
   const Finished alone = run_dculab(one), shared = run_dculab(two);
@@ -90,8 +90,8 @@ TEST_CASE("a measured study has the exchanges apart, predicted beside measured")
   const Json mixture = run_for_json({"study", "measured/processes_moe", "--measure", "--host", cpu, "--set",
                                      "measure.repeats=1", "measure.warm_up=0"});
   for (const Json& study : {dense, mixture}) {
-    const auto with_exchanges = std::ranges::count_if(
-        study.at("points"), [](const Json& point) { return point.contains("exchange_seconds"); });
+    const auto with_exchanges =
+        std::ranges::count_if(study.at("points"), [](const Json& point) { return point.contains("exchange_seconds"); });
     CHECK(with_exchanges > 0);
     CHECK(with_exchanges < std::ssize(study.at("points")));
     CHECK(study.at("exchange_error").at("count") == with_exchanges);
@@ -102,7 +102,8 @@ TEST_CASE("a measured study has the exchanges apart, predicted beside measured")
 
 TEST_CASE("evaluate judges a model that processes share") {
   const Folder folder;
-  const std::string text = folder.write("text.txt", "Once upon a time there was a little dog. The dog ran to the tree.");
+  const std::string text =
+      folder.write("text.txt", "Once upon a time there was a little dog. The dog ran to the tree.");
   const auto loss_with = [&](const Arguments& more) {
     Arguments arguments{"evaluate", "--model", "dculab-tiny", "--text", text, "--decode-steps", "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());

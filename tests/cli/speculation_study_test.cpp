@@ -60,37 +60,40 @@ TEST_CASE("both tables of the lecture stand beside the closed form and the simul
 }
 
 TEST_CASE("predict prices a step that verifies drafts, and says what it yields") {
-  const Json step = run_for_json({"predict", "--model", "llama-2-7b", "--machine", "mi50", "--context", "500", "--set",
-                                  "engine.speculative_config={method: ngram, num_speculative_tokens: 3, acceptance: 0.8}"});
+  const Json step =
+      run_for_json({"predict", "--model", "llama-2-7b", "--machine", "mi50", "--context", "500", "--set",
+                    "engine.speculative_config={method: ngram, num_speculative_tokens: 3, acceptance: 0.8}"});
   CHECK(step.at("speculation").at("expected_tokens").get<double>() == Approx(2.952));
   CHECK(step.at("step_seconds") == step.at("speculation").at("verify_step_seconds"));
 }
 
 TEST_CASE("DeepSeek-V3 drafts with its own layer, which is then counted") {
-  const Json step = run_for_json({"predict", "--model", "deepseek-v3", "--machine", "h200", "--stack", "vllm", "--set",
-                                  "kv_cache.block_size=64", "deployment.tensor_parallel_size=8",
-                                  "kv_cache.dtype=bf16", "engine.activation_dtype=bf16",
-                                  "engine.speculative_config={method: mtp, num_speculative_tokens: 1, acceptance: 0.9}"});
+  const Json step = run_for_json(
+      {"predict", "--model", "deepseek-v3", "--machine", "h200", "--stack", "vllm", "--set", "kv_cache.block_size=64",
+       "deployment.tensor_parallel_size=8", "kv_cache.dtype=bf16", "engine.activation_dtype=bf16",
+       "engine.speculative_config={method: mtp, num_speculative_tokens: 1, acceptance: 0.9}"});
   CHECK(step.at("speculation").at("speed_up") > 1.2);
   CHECK(step.at("speculation").at("speed_up") < 1.9);
-  for (const Json& warning : step.at("warnings")) CHECK(warning.get<std::string>().find("further tokens") == std::string::npos);
+  for (const Json& warning : step.at("warnings"))
+    CHECK(warning.get<std::string>().find("further tokens") == std::string::npos);
 }
 
 TEST_CASE("requests are served with drafts, and the report says how many were accepted") {
   Folder folder;
-  const std::string file = folder.write(
-      "served.yaml",
-      "schema: dculab/scenario/1\nquestion: q\nmodel: llama-2-7b\nmachine: mi50\n"
-      "engine: {max_num_seqs: 4, speculative_config: {method: draft_model, model: llama-2-7b, "
-      "weights: int4, num_speculative_tokens: 0, acceptance: 0.75}}\n"
-      "kv_cache: {block_size: 16}\nweights: gptq-int4\n"
-      "workload: {requests: 6, prompt_tokens: 50, output_tokens: 60}\n"
-      "sweep: {engine.speculative_config.num_speculative_tokens: [0, 3]}\n");
+  const std::string file =
+      folder.write("served.yaml",
+                   "schema: dculab/scenario/1\nquestion: q\nmodel: llama-2-7b\nmachine: mi50\n"
+                   "engine: {max_num_seqs: 4, speculative_config: {method: draft_model, model: llama-2-7b, "
+                   "weights: int4, num_speculative_tokens: 0, acceptance: 0.75}}\n"
+                   "kv_cache: {block_size: 16}\nweights: gptq-int4\n"
+                   "workload: {requests: 6, prompt_tokens: 50, output_tokens: 60}\n"
+                   "sweep: {engine.speculative_config.num_speculative_tokens: [0, 3]}\n");
   const Json run = run_for_json({"simulate", file});
   const Json& plain = run.at("simulations").at(0);
   const Json& drafted = run.at("simulations").at(1);
   CHECK_FALSE(plain.contains("speculation"));
-  CHECK(drafted.at("speculation").at("mean_acceptance_length").get<double>() == Approx(1 + 0.75 + 0.5625 + 0.4219).epsilon(0.1));
+  CHECK(drafted.at("speculation").at("mean_acceptance_length").get<double>() ==
+        Approx(1 + 0.75 + 0.5625 + 0.4219).epsilon(0.1));
   CHECK(drafted.at("seconds_by_bound").contains("drafting"));
   CHECK(drafted.at("output_tokens") == plain.at("output_tokens"));
   CHECK(drafted.at("num_blocks") < plain.at("num_blocks"));
@@ -116,8 +119,9 @@ TEST_CASE("drafts that cannot be priced are refused") {
   refused("engine.speculative_config.method=mtp", {"num_nextn_predict_layers"});
   refused("engine.speculative_config={method: ngram, num_speculative_tokens: 2}", {"acceptance: missing"});
   refused("engine.speculative_config.num_speculative_tokens=0", {"leave 0 out"});
-  refused("engine.speculative_config={method: draft_model, model: qwen3-0.6b, num_speculative_tokens: 2, acceptance: 0.8}",
-          {"vocabulary"});
+  refused(
+      "engine.speculative_config={method: draft_model, model: qwen3-0.6b, num_speculative_tokens: 2, acceptance: 0.8}",
+      {"vocabulary"});
   refused("objective={minimize: step_time}", {"a search over steps weighs steps without drafts"});
   refused("workload.phase=prefill", {"set decode"});
   check_refused({"study", file, "--measure"}, {"runs method draft_model at every point"});

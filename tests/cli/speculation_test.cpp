@@ -57,14 +57,15 @@ TEST_CASE("Medusa heads draft the tree that they come with, or another", "[main]
 }
 
 TEST_CASE("bench serves conversations with Medusa heads") {
-  const Json rows = run_for_json(joined(
-                        {"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"}, {kHeads}))
-                        .at("rows");
+  const Json rows =
+      run_for_json(
+          joined({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts", "4"}, {kHeads}))
+          .at("rows");
   CHECK(rows.at(0).at("speculation").at("accepted_tokens").get<int>() > 0);
-  const Json run = run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"},
-                                       {kHeads}))
-                       .at("runs")
-                       .at(0);
+  const Json run =
+      run_for_json(joined({"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"}, {kHeads}))
+          .at("runs")
+          .at(0);
   CHECK(run.at("speculation").at("drafts").get<int>() > 0);
 }
 
@@ -93,6 +94,19 @@ TEST_CASE("bench serves conversations with drafts") {
   const Json& places = rows[0].at("speculation").at("by_position");
   REQUIRE(places.size() == 2);
   CHECK(places[0].at("acceptance_rate").get<double>() > places[1].at("acceptance_rate").get<double>());
+}
+
+TEST_CASE("bench drafts with what a scenario names, and refuses options that say otherwise") {
+  const Arguments served{"bench", "--workload", "serving/chat_on_cpu", "--set", "workload.requests=4"};
+  const Arguments drafts{
+      "engine.speculative_config={method: draft_model, model: dculab-tiny-draft, "
+      "num_speculative_tokens: 2, acceptance: 0.8}"};
+  const Json run = run_for_json(joined(served, {drafts})).at("runs").at(0);
+  CHECK(run.at("speculation").at("drafts").get<int>() > 0);
+  CHECK(run.at("speculation").at("by_position").size() == 2);
+  check_refused(joined(served, {drafts, kDraft}), {"engine.speculative_config", "says what drafts"});
+  check_refused(joined(served, {Arguments{"engine.speculative_config={method: medusa, num_speculative_tokens: 2}"}}),
+                {"engine.speculative_config", "--medusa DIR"});
 }
 
 TEST_CASE("bench serves a scenario with drafts and writes them to the trace") {
@@ -136,6 +150,7 @@ TEST_CASE("options of speculation that contradict each other are refused") {
   refused({"--mtp"}, {"no layer that predicts further tokens"});
   refused({"--mtp", "--speculative-token-tree", "[(0,), (1,)]"}, {"mtp drafts a chain"});
   check_refused({"bench", "--model", "dculab-tiny", "--prompt-lookup"}, {"--workload"});
+  check_refused({"evaluate", "--model", "dculab-tiny", "--text", kText, "--num-prompts", "3"}, {"--num-prompts"});
 }
 
 }  // namespace

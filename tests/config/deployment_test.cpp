@@ -17,7 +17,6 @@ deployment: )" + deployment +
   return read_scenario("test.yaml", parse_yaml("test.yaml", text));
 }
 
-
 }  // namespace
 
 TEST_CASE("a pool has the deployment's settings but for its own") {

@@ -14,7 +14,8 @@ constexpr const char* kHead =
     "workload: {phase: decode, batch: 4, context_tokens: 100}\n";
 
 Scenario read(const std::string& config) {
-  return read_scenario("s.yaml", parse_yaml("s.yaml", std::string(kHead) + "engine:\n  speculative_config: " + config + "\n"));
+  return read_scenario("s.yaml",
+                       parse_yaml("s.yaml", std::string(kHead) + "engine:\n  speculative_config: " + config + "\n"));
 }
 
 void check_refused(const std::string& config, const std::string& why) {

@@ -69,7 +69,7 @@ TEST_CASE("drafted tokens share a pass over K and V as far as a workgroup's rows
   const Op& op = find(plan, OpKind::attention_decode);
   const AttentionWalk one = walk_of(op, plan, {.query_tokens = 8, .query_heads = 2, .partition_tokens = 64});
   CHECK(one.tokens == 2 * 104);
-  CHECK(one.workgroups == 2 * 2 * 2);       // sequences x KV heads x partitions
+  CHECK(one.workgroups == 2 * 2 * 2);           // sequences x KV heads x partitions
   CHECK(one.partitions_combined == 2 * 2 * 5);  // of each query token
   const AttentionWalk three = walk_of(op, plan, {.query_tokens = 2, .query_heads = 2, .partition_tokens = 64});
   CHECK(three.tokens == 2 * (101 + 103 + 104));

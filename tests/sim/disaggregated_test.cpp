@@ -107,7 +107,7 @@ namespace {
 RequestWorkload prompts_then_answers() {
   RequestWorkload workload{.requests = 400, .arrival = ArrivalKind::replay};
   for (int index = 0; index < 200; ++index) workload.recorded.push_back({Seconds(0.15 * index), 480, 2});
-  for (int index = 0; index < 200; ++index) workload.recorded.push_back({Seconds(35 + 0.3 * index), 30, 240});
+  for (int index = 0; index < 200; ++index) workload.recorded.push_back({Seconds(35 + 0.1 * index), 30, 240});
   return workload;
 }
 

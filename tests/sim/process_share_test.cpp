@@ -1,10 +1,10 @@
 // What processes on one CPU have of it, and what their steps and exchanges are priced at.
+#include "sim/hardware/process_share.hpp"
 #include "lower/shared_memory/geometry.hpp"
 #include "model/expert_shard.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "sim/cost/step_price.hpp"
-#include "sim/hardware/process_share.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/deployment.hpp"
 #include "tests/sim/machines.hpp"
@@ -97,7 +97,8 @@ TEST_CASE("memory is shared out as well") {
 TEST_CASE("experts are divided among processes of a CPU, and their rows are sent in F32") {
   const Machine machine = linked_cpu();
   ModelShape model = test::tiny_llama();
-  for (LayerKind& kind : model.kinds) kind.experts = Experts{.num_experts = 8, .num_experts_per_tok = 2, .intermediate_size = 64};
+  for (LayerKind& kind : model.kinds)
+    kind.experts = Experts{.num_experts = 8, .num_experts_per_tok = 2, .intermediate_size = 64};
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
   const ReplicaDevices devices{.tensor_parallel_size = 2, .experts = {.size = 2}};

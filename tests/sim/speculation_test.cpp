@@ -85,8 +85,9 @@ TEST_CASE("draws accept as often as the closed form says, by depth and by rank")
     Acceptance acceptance;
     DraftShape shape;
   };
-  for (const Case& each : {Case{{.by_depth = {0.8}}, chain_shape(6)}, Case{{.by_depth = {0.9, 0.6, 0.3}}, chain_shape(3)},
-                           Case{{.by_depth = {0.7, 0.5}, .by_rank = {0.7, 0.3, 0.2}}, full_tree_shape(branches)}}) {
+  for (const Case& each :
+       {Case{{.by_depth = {0.8}}, chain_shape(6)}, Case{{.by_depth = {0.9, 0.6, 0.3}}, chain_shape(3)},
+        Case{{.by_depth = {0.7, 0.5}, .by_rank = {0.7, 0.3, 0.2}}, full_tree_shape(branches)}}) {
     constexpr int kDraws = 200'000;
     const DraftCounts counts = drawn(each.acceptance, each.shape, kDraws);
     const double expected = expected_tokens(each.acceptance, each.shape);
@@ -137,7 +138,8 @@ TEST_CASE("a step that verifies drafts multiplies more rows and reads K and V on
     return *std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind);
   };
   // Each sequence has 3 tokens more in its cache: 503 of 500.
-  CHECK_THAT(attention(after).operands()[0].unique / attention(before).operands()[0].unique, WithinRel(503.0 / 500, 1e-9));
+  CHECK_THAT(attention(after).operands()[0].unique / attention(before).operands()[0].unique,
+             WithinRel(503.0 / 500, 1e-9));
   CHECK_THAT(attention(after).attention.score_pairs, WithinRel(4.0 * (500 + 501 + 502 + 503), 1e-12));
 }
 

@@ -16,10 +16,9 @@ namespace dculab::study {
 namespace {
 
 config::Scenario scenario_of(const std::string& model, const std::string& config) {
-  return config::read_scenario("s.yaml", config::parse_value("s.yaml",
-                                                             "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
-                                                                 "\nmachine: h200\nengine: {speculative_config: " +
-                                                                 config + "}\n"));
+  return config::read_scenario(
+      "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
+                                                  "\nmachine: h200\nengine: {speculative_config: " + config + "}\n"));
 }
 
 TEST_CASE("a draft model has its own weights' format, unless the scenario gives it another") {
