@@ -34,10 +34,10 @@ namespace {
 
 [[nodiscard]] std::optional<BytesPerSecond> kv_bandwidth(const Deployment& deployment, const Machine& machine) {
   if (deployment.kv_transfer_bandwidth) return deployment.kv_transfer_bandwidth;
-  const std::optional<DeviceLink> link = link_of_all(deployment, machine);
-  if (link) return link->bandwidth;
+  // Replicas of a CPU copy blocks through memory; its peer link is of processes that share a model.
   if (machine.kind == lower::DeviceKind::cpu) return through_memory(machine);
-  return std::nullopt;
+  const std::optional<DeviceLink> link = link_of_all(deployment, machine);
+  return link ? std::optional(link->bandwidth) : std::nullopt;
 }
 
 void find_pipeline_problems(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
