@@ -78,7 +78,7 @@ constexpr double kMostExcess = 5;
 
 }  // namespace
 
-TEST_CASE("sampled chains and trees are distributed as the model's own texts", "[speculation]") {
+TEST_CASE("sampled chains and trees are distributed as the model's own texts", "[speculation][once]") {
   const int texts = kSanitized ? 20'000 : 125'000;  // of two tokens
   const std::array shapes{chain_shape(1), chain_shape(4), full_tree_shape(std::vector<int>{3, 2}),
                           full_tree_shape(std::vector<int>{2, 2, 1}), parse_draft_shape("[(0,), (2,), (3,), (2, 1)]")};
@@ -95,7 +95,7 @@ TEST_CASE("sampled chains and trees are distributed as the model's own texts", "
     }
 }
 
-TEST_CASE("a rule that accepts 1 % too much, or too little, would be caught", "[speculation]") {
+TEST_CASE("a rule that accepts 1 % too much, or too little, would be caught", "[speculation][once]") {
   if (kSanitized) return;  // it takes many texts
   constexpr int kTexts = 1'000'000;
   const SamplingParams params{.temperature = 1.0};

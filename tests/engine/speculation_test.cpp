@@ -166,7 +166,7 @@ TEST_CASE("n-grams leave sampled texts as they are", "[speculation]") {
   CHECK(generation.report.drafts.num_accepted_tokens > 0);
 }
 
-TEST_CASE("sampled texts with drafts are distributed as those without", "[speculation]") {
+TEST_CASE("sampled texts with drafts are distributed as those without", "[speculation][once]") {
   if (kSanitized) return;  // it takes many texts
   constexpr int kSamples = 200, kRequests = 25;
   const auto count = [&](const GeneratorOptions& options, std::uint64_t first_seed) {
