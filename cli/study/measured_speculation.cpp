@@ -125,7 +125,9 @@ struct Compared {
   study::DraftOutcome predicted;
   engine::MeasuredDraft measured;
 
-  [[nodiscard]] double ratio() const { return predicted.speed_up / measured.speed_up; }
+  // Of as many tokens a step as were accepted: what is predicted are times.
+  [[nodiscard]] double predicted_speed_up() const { return predicted.speed_up * measured.tokens / predicted.tokens; }
+  [[nodiscard]] double ratio() const { return predicted_speed_up() / measured.speed_up; }
 };
 
 [[nodiscard]] Table compared_table(const std::vector<Compared>& rows) {
@@ -146,7 +148,7 @@ struct Compared {
     for (const double part :
          {times.plain / measured.plain, times.verify / measured.verify, times.drafting / measured.drafting})
       row.emplace_back(number(part), part);
-    row.emplace_back(number(each.predicted.speed_up), each.predicted.speed_up);
+    row.emplace_back(number(each.predicted_speed_up()), each.predicted_speed_up());
     row.emplace_back(number(measured.speed_up), measured.speed_up);
     row.emplace_back(number(each.ratio()), each.ratio());
     row.emplace_back("± " + percent(measured.spread / measured.speed_up, 2), measured.spread / measured.speed_up);
@@ -176,7 +178,9 @@ void add_comparison(const std::vector<Compared>& rows, Report& report) {
   const double median = sim::quantile(errors, 0.5), largest = sim::quantile(errors, 1);
   table.notes.push_back("speed-up: median |error| " + percent(median) + ", largest " + percent(largest) + "; " +
                         std::to_string(within) + " of " + std::to_string(errors.size()) + " within 10 %");
-  table.notes.emplace_back("p/m: predicted over measured; verify: the step that judges a draft of each sequence");
+  table.notes.emplace_back(
+      "p/m: predicted over measured; verify: the step that judges a draft of each sequence; "
+      "predicted: with the tokens a step that were accepted");
   report.tables.push_back(std::move(table));
   report.json["points"] = std::move(points);
   report.json["summary"] = {

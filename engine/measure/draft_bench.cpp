@@ -23,7 +23,6 @@ constexpr int kDraftedSteps = 8;
 struct RunTimes {
   Seconds steps, drafting;
   std::int64_t num_steps = 0;
-  std::int64_t num_tokens = 0;  // of all sequences
   DraftCounts counts;
 };
 
@@ -42,7 +41,6 @@ class RunObserver {
     times_.steps += step.end - step.begin;
     times_.drafting += step.drafting;
     times_.counts += step.drafts;
-    times_.num_tokens += batch_ + step.drafts.num_accepted_tokens;
     ++times_.num_steps;
   }
 
@@ -98,31 +96,31 @@ class RunObserver {
 // The rounds of a point.
 class Rounds {
  public:
-  void add(const RunTimes& plain, const RunTimes& drafted, int batch) {
+  void add(const RunTimes& plain, const RunTimes& drafted) {
     const auto per_step = [](Seconds time, const RunTimes& run) {
       return (time / static_cast<double>(run.num_steps)).value();
     };
-    const double tokens =
-        static_cast<double>(drafted.num_tokens) / static_cast<double>(drafted.num_steps) / static_cast<double>(batch);
     plain_.push_back(per_step(plain.steps, plain));
     drafting_.push_back(per_step(drafted.drafting, drafted));
     verify_.push_back(per_step(drafted.steps - drafted.drafting, drafted));
-    speed_up_.push_back(tokens * plain_.back() / (verify_.back() + drafting_.back()));
+    steps_.push_back(plain_.back() / (verify_.back() + drafting_.back()));
     counts_ += drafted.counts;
   }
 
+  // How many tokens are accepted is drawn: their mean over all rounds has less chance in it than that of a round.
   [[nodiscard]] MeasuredDraft result() const {
+    const double tokens = counts_.mean_acceptance_length();
     return {.plain = Seconds(middle(plain_, 0.5)),
             .verify = Seconds(middle(verify_, 0.5)),
             .drafting = Seconds(middle(drafting_, 0.5)),
-            .tokens = counts_.mean_acceptance_length(),
-            .speed_up = middle(speed_up_, 0.5),
-            .spread = (middle(speed_up_, 0.75) - middle(speed_up_, 0.25)) / 2,
+            .tokens = tokens,
+            .speed_up = tokens * middle(steps_, 0.5),
+            .spread = tokens * (middle(steps_, 0.75) - middle(steps_, 0.25)) / 2,
             .counts = counts_};
   }
 
  private:
-  std::vector<double> plain_, verify_, drafting_, speed_up_;
+  std::vector<double> plain_, verify_, drafting_, steps_;
   DraftCounts counts_;
 };
 
@@ -161,7 +159,7 @@ std::vector<MeasuredDraft> measure_drafts(const ModelWeights& weights, const Mod
     Rounds rounds;
     for (int round = 0; round < options.repeats; ++round)
       rounds.add(run_once(model, plain, point, kPlainSteps, random),
-                 run_once(model, drafted, point, kDraftedSteps, random), point.batch);
+                 run_once(model, drafted, point, kDraftedSteps, random));
     measured.push_back(rounds.result());
     progress("measuring " + point.id, static_cast<double>(measured.size()) / static_cast<double>(points.size()));
   }

@@ -26,8 +26,8 @@ struct DraftBenchPoint {
 struct MeasuredDraft {
   Seconds plain;             // a step that gives each sequence a token
   Seconds verify, drafting;  // a step with drafts, and what came before it
-  double tokens = 1;         // of a sequence in such a step
-  double speed_up = 1;       // tokens * plain / (verify + drafting): the median of the rounds
+  double tokens = 1;         // of a sequence in such a step, on average
+  double speed_up = 1;       // tokens * plain / (verify + drafting), of which the median of the rounds
   double spread = 0;         // half the interquartile range of the rounds
   DraftCounts counts;
 };
