@@ -93,7 +93,7 @@ TEST_CASE("greedy texts are those of the model alone, token for token", "[specul
   CHECK(drafts.num_accepted_tokens > 1000);
 }
 
-TEST_CASE("on 2,000 prompts greedy texts are those of the model alone", "[.][long]") {
+TEST_CASE("on 2,000 prompts greedy texts are those of the model alone", "[.][long][once]") {
   const std::vector<TextRequest> requests = story_requests(2'000, 32);
   REQUIRE(requests.size() >= 2'000);
   for (const Dtype kv : {Dtype::f32, Dtype::f16}) {
