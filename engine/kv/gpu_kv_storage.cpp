@@ -99,7 +99,8 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
       copies.push_back({row_of(move.source, head), row_of(move.destination, head)});
   const auto rows = static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
   if (rows * static_cast<std::size_t>(options_.num_blocks) > std::numeric_limits<BlockId>::max())
-    throw InputError("trees of drafts move tokens within a KV cache of at most 2^31 rows of heads; give it less memory");
+    throw InputError(
+        "trees of drafts move tokens within a KV cache of at most 2^31 rows of heads; give it less memory");
   copy_in_order(copies, block_bytes_ / rows);
 }
 
