@@ -15,14 +15,15 @@ struct Shape {
   int m, n, k;
 };
 
-// `multiply(y, bias)` starts the product. A compiler may fuse the last multiplication with the addition.
+// `multiply(y, bias)` starts the product. A compiler may fuse the last multiplication with the addition. Compared with
+// a bias of zeros, because without any the vendor's library may multiply, which adds in another order.
 template <typename Multiply>
 void check_bias(Device& device, const Shape& shape, Multiply multiply) {
   TensorSource source(5);
   const auto n = static_cast<std::size_t>(shape.n), count = static_cast<std::size_t>(shape.m) * n;
   const auto bias = source.floats(n);
-  const DeviceTensor device_bias(device, bias), y(device, count * sizeof(float));
-  multiply(Output{y.as(), Dtype::f32}, nullptr);
+  const DeviceTensor device_bias(device, bias), zeros(device, std::vector<float>(n)), y(device, count * sizeof(float));
+  multiply(Output{y.as(), Dtype::f32}, zeros.template as<float>());
   const auto without = y.read<float>();
   multiply(Output{y.as(), Dtype::f32}, device_bias.template as<float>());
   const auto with = y.read<float>();

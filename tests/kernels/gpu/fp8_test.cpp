@@ -126,7 +126,8 @@ TEST_CASE("GPU FP8: every code is read as its value", "[gpu]") {
     for (std::size_t i = 0; i < 256; ++i) {
       CAPTURE(i);
       REQUIRE(std::isnan(got[i]) == std::isnan(expected[i]));
-      if (!std::isnan(expected[i])) REQUIRE(double{got[i]} == expected[i]);
+      if (std::isnan(expected[i])) continue;  // whose sign some GPUs drop
+      REQUIRE(double{got[i]} == expected[i]);
       REQUIRE(std::signbit(got[i]) == (i >= 128));
     }
   });
@@ -161,7 +162,10 @@ TEST_CASE("GPU FP8: every number is stored as the nearest code", "[gpu]") {
   for_each_device([&](Device& device) {
     auto got = stored_codes(device, dtype, values);
     got.resize(values.size());
-    const auto [wrong, right] = std::mismatch(got.begin(), got.end(), expected.begin());
+    const auto is_nan = [&](std::uint8_t code) { return std::isnan(table[code]); };
+    const auto [wrong, right] = std::mismatch(
+        got.begin(), got.end(), expected.begin(),
+        [&](std::uint8_t code, std::uint8_t wanted) { return code == wanted || (is_nan(code) && is_nan(wanted)); });
     if (wrong != got.end()) FAIL("of " << values[static_cast<std::size_t>(wrong - got.begin())]);
     SUCCEED();
   });
