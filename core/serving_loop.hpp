@@ -117,7 +117,6 @@ struct ServingReport {
 // What the loop works with; all of it must outlive the loop.
 struct ServingParts {
   StepPlanner plan;
-  const EngineOptions& options;
   Scheduler& scheduler;
   Executor& executor;
   TokenSource& tokens;
