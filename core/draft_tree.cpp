@@ -9,19 +9,15 @@ namespace dculab {
 namespace {
 
 template <typename Nodes>
-int depth_at(const Nodes& nodes, int node) {
-  int depth = 0;
-  for (; node != DraftNode::kRoot; node = nodes[static_cast<std::size_t>(node)].parent) ++depth;
-  return depth;
+std::vector<int> depths_of(const Nodes& nodes) {
+  std::vector<int> depths;
+  depths.reserve(nodes.size());
+  for (const auto& node : nodes)
+    depths.push_back(node.parent == DraftNode::kRoot ? 1 : depths[static_cast<std::size_t>(node.parent)] + 1);
+  return depths;
 }
 
-template <typename Nodes>
-int deepest(const Nodes& nodes) {
-  int depth = 0;
-  for (std::size_t node = 0; node < nodes.size(); ++node)
-    depth = std::max(depth, depth_at(nodes, static_cast<int>(node)));
-  return depth;
-}
+int deepest(const std::vector<int>& depths) { return depths.empty() ? 0 : std::ranges::max(depths); }
 
 template <typename Nodes>
 bool each_follows_the_last(const Nodes& nodes) {
@@ -103,8 +99,8 @@ Path path_of(const DraftShape& shape, int node) {
 
 }  // namespace
 
-int DraftTree::depth_of(int node) const { return depth_at(nodes, node); }
-int DraftTree::depth() const { return deepest(nodes); }
+std::vector<int> DraftTree::depths() const { return depths_of(nodes); }
+int DraftTree::depth() const { return deepest(depths()); }
 bool DraftTree::is_chain() const { return each_follows_the_last(nodes); }
 
 std::vector<int> DraftTree::children(int parent) const {
@@ -122,13 +118,14 @@ void DraftTree::truncate(int num_tokens) {
 }
 
 void DraftTree::limit_depth(int depth) {
-  if (this->depth() <= depth) return;
+  const std::vector<int> depths = this->depths();
+  if (deepest(depths) <= depth) return;
   const std::size_t vocab_size = probabilities.size() / nodes.size();
   DraftTree kept;
   std::vector<int> new_index(nodes.size(), DraftNode::kRoot);
   for (int node = 0; node < num_tokens(); ++node) {
-    if (depth_of(node) > depth) continue;
     const auto index = static_cast<std::size_t>(node);
+    if (depths[index] > depth) continue;
     new_index[index] = kept.num_tokens();
     kept.nodes.push_back(nodes[index]);
     int& parent = kept.nodes.back().parent;
@@ -145,7 +142,8 @@ DraftTree chain(std::span<const TokenId> tokens) {
   return tree;
 }
 
-int DraftShape::depth() const { return deepest(nodes); }
+std::vector<int> DraftShape::depths() const { return depths_of(nodes); }
+int DraftShape::depth() const { return deepest(depths()); }
 bool DraftShape::is_chain() const { return each_follows_the_last(nodes); }
 
 int DraftShape::width() const {

@@ -35,9 +35,9 @@ struct DraftTree {
 
   [[nodiscard]] int num_tokens() const { return static_cast<int>(nodes.size()); }
   [[nodiscard]] bool empty() const { return nodes.empty(); }
-  [[nodiscard]] int depth_of(int node) const;  // 1 for a child of the root
-  [[nodiscard]] int depth() const;             // of the deepest node; 0 of an empty tree
-  [[nodiscard]] bool is_chain() const;         // each node follows the one before
+  [[nodiscard]] std::vector<int> depths() const;  // [num_tokens()], 1 for a child of the root
+  [[nodiscard]] int depth() const;                // of the deepest node; 0 of an empty tree
+  [[nodiscard]] bool is_chain() const;            // each node follows the one before
   [[nodiscard]] std::vector<int> children(int parent) const;
 
   // Drops nodes from the end. What is left is a tree, because parents stand first.
@@ -59,6 +59,7 @@ struct DraftShape {
   std::vector<Node> nodes{};  // level by level, in order of rank within a parent
 
   [[nodiscard]] int num_tokens() const { return static_cast<int>(nodes.size()); }
+  [[nodiscard]] std::vector<int> depths() const;  // as of a DraftTree
   [[nodiscard]] int depth() const;
   [[nodiscard]] bool is_chain() const;
   [[nodiscard]] int width() const;  // guesses for a place, at most

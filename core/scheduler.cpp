@@ -23,6 +23,7 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
     : options_(options),
       limits_(limits),
       contents_(contents),
+      draft_depth_(options.speculative_config.num_speculative_tokens()),
       pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options), options.prefix_eviction),
       host_pool_(limits.num_host_blocks, options.block_size) {}
 

@@ -158,6 +158,7 @@ class Scheduler {
   EngineOptions options_;
   SchedulerLimits limits_;
   BatchContents contents_;
+  int draft_depth_;  // of the shape of drafts
   BlockPool pool_;
   BlockPool host_pool_;
 

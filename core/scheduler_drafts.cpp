@@ -20,7 +20,7 @@ void Scheduler::schedule_draft(Entry& entry, int most_tokens) {
   const int longest = std::min(limits_.max_position_embeddings, limits_.draft_context);
   // The token that follows the draft is the model's own.
   const int wanted = sequence.request.max_tokens - sequence.num_generated() - 1;
-  const int depth = std::min({shape.depth(), wanted, longest - sequence.num_tokens()});
+  const int depth = std::min({draft_depth_, wanted, longest - sequence.num_tokens()});
   if (depth <= 0) return;
   int tokens = std::min(most_tokens, shape.is_chain() ? depth : shape.num_tokens());
   const int computed = sequence.num_tokens_in_cache() + entry.num_new_tokens;

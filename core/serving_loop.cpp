@@ -8,6 +8,24 @@
 
 namespace dculab {
 
+void ServingReport::add(const Sequence& sequence, RequestRecords records) {
+  if (records == RequestRecords::keep)
+    requests.push_back({.id = sequence.request.id,
+                        .num_prompt_tokens = sequence.num_prompt_tokens(),
+                        .num_generated = sequence.num_generated(),
+                        .num_cached_tokens = sequence.num_cached_tokens,
+                        .num_preemptions = sequence.num_preemptions,
+                        .finish_reason = sequence.finish_reason,
+                        .arrival = sequence.request.arrival,
+                        .ttft = sequence.ttft(),
+                        .tpot = sequence.tpot(),
+                        .latency = sequence.latency()});
+  if (sequence.sample == 0) num_prompt_tokens += sequence.num_prompt_tokens();
+  num_cached_tokens += sequence.num_cached_tokens;
+  num_generated_tokens += sequence.num_generated();
+  num_preemptions += sequence.num_preemptions;
+}
+
 ServingLoop::ServingLoop(ServingParts parts, ServingCallbacks callbacks)
     : parts_(parts), callbacks_(std::move(callbacks)) {}
 
@@ -157,23 +175,9 @@ void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {
 void ServingLoop::record(const Sequence& sequence) {
   parts_.executor.forget(sequence.request.id);
   if (parts_.drafter != nullptr) parts_.drafter->forget(sequence.request.id);
-  if (parts_.records == RequestRecords::keep)
-    report_.requests.push_back({.id = sequence.request.id,
-                                .num_prompt_tokens = sequence.num_prompt_tokens(),
-                                .num_generated = sequence.num_generated(),
-                                .num_cached_tokens = sequence.num_cached_tokens,
-                                .num_preemptions = sequence.num_preemptions,
-                                .finish_reason = sequence.finish_reason,
-                                .arrival = sequence.request.arrival,
-                                .ttft = sequence.ttft(),
-                                .tpot = sequence.tpot(),
-                                .latency = sequence.latency()});
+  report_.add(sequence, parts_.records);
   report_.duration = sequence.token_times.back() - *first_arrival_;
-  if (sequence.sample == 0) report_.num_prompt_tokens += sequence.num_prompt_tokens();
   if (sequence.sample == 0 && source_ != nullptr) tokens_of_source_ -= sequence.num_prompt_tokens();
-  report_.num_cached_tokens += sequence.num_cached_tokens;
-  report_.num_generated_tokens += sequence.num_generated();
-  report_.num_preemptions += sequence.num_preemptions;
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);
 }
 

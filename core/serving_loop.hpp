@@ -109,12 +109,14 @@ struct ServingReport {
   Seconds drafting{};                    // within the steps; executor_time leaves it out
   std::int64_t num_received_blocks = 0;  // from other executors,
   Seconds receiving{};                   // and how long writing them took, by the clock
+
+  // Counts a finished sequence; the duration is the caller's.
+  void add(const Sequence& sequence, RequestRecords records);
 };
 
 // What the loop works with; all of it must outlive the loop.
 struct ServingParts {
   StepPlanner plan;
-  const EngineOptions& options;
   Scheduler& scheduler;
   Executor& executor;
   TokenSource& tokens;

@@ -105,25 +105,6 @@ struct ServingFigures {
   return generator.generate(requests, on_text).report;
 }
 
-// What a single engine's report says of its requests, of several that shared them.
-void add_finished(const Sequence& sequence, ServingReport& report) {
-  report.requests.push_back({.id = sequence.request.id,
-                             .num_prompt_tokens = sequence.num_prompt_tokens(),
-                             .num_generated = sequence.num_generated(),
-                             .num_cached_tokens = sequence.num_cached_tokens,
-                             .num_preemptions = sequence.num_preemptions,
-                             .finish_reason = sequence.finish_reason,
-                             .arrival = sequence.request.arrival,
-                             .ttft = sequence.ttft(),
-                             .tpot = sequence.tpot(),
-                             .latency = sequence.latency()});
-  report.duration = std::max(report.duration, sequence.token_times.back());
-  report.num_prompt_tokens += sequence.num_prompt_tokens();
-  report.num_cached_tokens += sequence.num_cached_tokens;
-  report.num_generated_tokens += sequence.num_generated();
-  report.num_preemptions += sequence.num_preemptions;
-}
-
 // The requests' tokens, all at once, one after the other.
 [[nodiscard]] engine::NextRequest as_tokens(const std::vector<engine::TextRequest>& requests,
                                             const engine::Tokenizer& tokenizer) {
@@ -165,7 +146,8 @@ void add_finished(const Sequence& sequence, ServingReport& report) {
                       " each, " + replicas->executor(0).build_name()};
   ServingReport served;
   const auto finish = [&](const Sequence& sequence) {
-    add_finished(sequence, served);
+    served.add(sequence, RequestRecords::keep);
+    served.duration = std::max(served.duration, sequence.token_times.back());
     bar.update("serving", static_cast<double>(served.requests.size()) / static_cast<double>(requests.size()));
   };
   const engine::ServedWorkload run = engine::serve_on_replicas(*replicas, options, replica_choices(choices),

@@ -49,8 +49,7 @@ Seconds median_decode_step(Generator& generator, const DecodeSpeedOptions& optio
   VirtualClock clock;
   Progress progress;
   ServingLoop loop(
-      {planner_of(generator.executor().planned_model(), engine), engine, scheduler, generator.executor(), tokens,
-       clock},
+      {planner_of(generator.executor().planned_model(), engine), scheduler, generator.executor(), tokens, clock},
       {.on_tokens = [&](const Sequence& each, int count) { progress.started += each.num_generated() == count ? 1 : 0; },
        .on_finished = [&](const Sequence&) { ++progress.finished; }});
   const int max_tokens = options.steps + prefill_steps(options, engine.max_num_batched_tokens);

@@ -102,8 +102,8 @@ void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPred
                                 .max_position_embeddings = shape.max_position_embeddings});
   GivenTokens tokens(generator_.executor(), texts, on_prediction);
   VirtualClock clock;
-  ServingLoop loop({planner_of(generator_.executor().planned_model(), options), options, scheduler,
-                    generator_.executor(), tokens, clock});
+  ServingLoop loop(
+      {planner_of(generator_.executor().planned_model(), options), scheduler, generator_.executor(), tokens, clock});
   for (std::size_t index = 0; index < texts.size(); ++index) {
     const ScoredText& text = texts[index];
     const auto refusal = loop.submit({.id = static_cast<SequenceId>(index),

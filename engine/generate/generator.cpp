@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/generate/logits_source.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "fields/utf8.hpp"
-#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -113,33 +112,24 @@ std::optional<std::string> Generator::submit(const TextRequest& request, std::si
 Generation Generator::generate(std::span<const TextRequest> requests, const OnText& on_text, WhenRefused when_refused) {
   std::for_each(requests.begin(), requests.end(), require_samples);
   const EngineOptions options = drafting_ == Drafting::on ? options_ : undrafted_options();
-  ModelExecutor& executor = *model_.executor;
-  Scheduler scheduler(options, model_.scheduler_limits());
-  LogitsSource tokens(executor, options.speculative_config);
   WallClock clock;
   std::size_t num_completions = 0;
   for (const TextRequest& request : requests) num_completions += static_cast<std::size_t>(std::max(1, request.n));
   TextCollector collector(tokenizer_, num_completions, on_text);
-  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
-                    .options = options,
-                    .scheduler = scheduler,
-                    .executor = executor,
-                    .tokens = tokens,
-                    .clock = clock,
-                    .drafter = drafting_ == Drafting::on ? model_.drafts.drafter.get() : nullptr},
-                   {.on_tokens = [&](const Sequence& sequence, int count) { collector.add_tokens(sequence, count); },
-                    .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
+  EngineCore core(model_, options, clock, RequestRecords::keep,
+                  {.on_tokens = [&](const Sequence& sequence, int count) { collector.add_tokens(sequence, count); },
+                   .on_finished = [&](const Sequence& sequence) { collector.finish(sequence); }});
   std::size_t completion = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {
     const std::size_t end = completion + static_cast<std::size_t>(requests[index].n);
-    const auto reason = submit(requests[index], completion, loop);
+    const auto reason = submit(requests[index], completion, core.loop());
     if (reason && when_refused == WhenRefused::end_all)
       throw InputError(requests.size() == 1 ? *reason : "prompt " + std::to_string(index + 1) + ": " + *reason);
     for (; completion < end; ++completion)
       if (reason) collector.refuse(completion, *reason);
   }
-  loop.run();
-  return {.completions = collector.take(), .report = loop.report()};
+  core.loop().run();
+  return {.completions = collector.take(), .report = core.loop().report()};
 }
 
 }  // namespace dculab::engine

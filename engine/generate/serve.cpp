@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/scheduler.hpp"
-#include "core/serving_loop.hpp"
-#include "engine/generate/logits_source.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
-#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 
 ServedWorkload serve(OpenModel& model, const EngineOptions& options, const RequestWorkload& workload,
                      const ServiceLevel& objective, const ServeCallbacks& callbacks) {
-  ModelExecutor& executor = *model.executor;
-  Scheduler scheduler(options, model.scheduler_limits());
-  LogitsSource tokens(executor, options.speculative_config);
   WallClock clock;
   ServedWorkload served;
   served.metrics = ServingMetrics(objective);
@@ -34,22 +28,15 @@ ServedWorkload serve(OpenModel& model, const EngineOptions& options, const Reque
     served.timeline.add(whole);
     if (callbacks.on_step) callbacks.on_step(whole);
   };
-  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
-                    .options = options,
-                    .scheduler = scheduler,
-                    .executor = executor,
-                    .tokens = tokens,
-                    .clock = clock,
-                    .records = RequestRecords::drop,
-                    .drafter = model.drafts.drafter.get()},
-                   {.on_finished = finish, .on_step = see_step});
+  EngineCore core(model, options, clock, RequestRecords::drop, {.on_finished = finish, .on_step = see_step});
   RequestSource source(workload);
-  loop.run(source);
-  served.num_steps = loop.report().num_steps;
-  served.num_preemptions = scheduler.num_preemptions();
-  served.busy = loop.report().executor_time;
-  served.drafts = loop.report().drafts;
-  served.drafting = loop.report().drafting;
+  core.loop().run(source);
+  const ServingReport& report = core.loop().report();
+  served.num_steps = report.num_steps;
+  served.num_preemptions = core.scheduler().num_preemptions();
+  served.busy = report.executor_time;
+  served.drafts = report.drafts;
+  served.drafting = report.drafting;
   return served;
 }
 

@@ -7,17 +7,16 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/generate/logits_source.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
 #include "engine/speculation/draft_model.hpp"
-#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
 
 using KvBytes = std::shared_ptr<const std::vector<std::byte>>;
 
-// One replica's part of a run: its scheduler and its loop, on the thread that calls.
+// One replica's part of a run, on the thread that calls.
 class ReplicaLoop {
  public:
   // What all replicas share.
@@ -34,16 +33,7 @@ class ReplicaLoop {
         executor_(*model.executor),
         shared_(shared),
         clock_(shared.clock),
-        scheduler_(shared.options, model.scheduler_limits()),
-        tokens_(executor_, shared.options.speculative_config),
-        loop_({.plan = planner_of(executor_.planned_model(), shared.options),
-               .options = shared.options,
-               .scheduler = scheduler_,
-               .executor = executor_,
-               .tokens = tokens_,
-               .clock = clock_,
-               .records = RequestRecords::drop,
-               .drafter = model.drafts.drafter.get()},
+        core_(model, shared.options, clock_, RequestRecords::drop,
               {.on_tokens = [this](const Sequence&, int count) { uncounted_ += count; },
                .on_finished = [this](const Sequence& sequence) { finish(sequence); },
                .on_step = [this](const ServedStep& step) { see(step); }}) {}
@@ -51,28 +41,28 @@ class ReplicaLoop {
   // Until all requests of all replicas are done.
   void run() {
     for (;;) {
-      const bool was_idle = scheduler_.idle();
+      const bool was_idle = core_.scheduler().idle();
       std::optional<std::vector<Request>> requests = shared_.desk.take(number_, was_idle);
       if (!requests) return;
       if (was_idle) woken_ = clock_.now();
       for (Request& request : *requests) {
         const SequenceId id = request.id;
-        if (const auto reason = loop_.submit(std::move(request)))
+        if (const auto reason = core_.loop().submit(std::move(request)))
           throw InputError("request " + std::to_string(id + 1) + ": " + *reason);
       }
-      loop_.step();
+      core_.loop().step();
       count_tokens();
     }
   }
 
   [[nodiscard]] ServedReplica served() const {
-    const ServingReport& report = loop_.report();
+    const ServingReport& report = core_.loop().report();
     const ReplicaDesk::Counts& counts = shared_.desk.counts(number_);
     return {.role = counts.role,
             .role_switches = counts.role_switches,
             .requests = counts.requests,
             .num_steps = report.num_steps,
-            .num_preemptions = scheduler_.num_preemptions(),
+            .num_preemptions = core_.scheduler().num_preemptions(),
             .busy = report.executor_time,
             .drafts = report.drafts,
             .drafting = report.drafting,
@@ -100,7 +90,7 @@ class ReplicaLoop {
   // While the sequence still has its blocks: it ends with this step.
   void copy_out(const Sequence& sequence) {
     const Seconds begin = clock_.now();
-    const auto size = static_cast<std::size_t>(scheduler_.pool().blocks_for(sequence.num_tokens()));
+    const auto size = static_cast<std::size_t>(core_.scheduler().pool().blocks_for(sequence.num_tokens()));
     auto kv = std::make_shared<std::vector<std::byte>>(size * executor_.bytes_per_block());
     executor_.read_blocks(sequence.block_table.blocks().first(size), *kv);
     copied_out_[sequence.request.id] = std::move(kv);
@@ -125,14 +115,12 @@ class ReplicaLoop {
   ModelExecutor& executor_;
   const Shared& shared_;
   WallClock clock_;
-  Scheduler scheduler_;
-  LogitsSource tokens_;
   ServingTimeline timeline_;
   std::optional<Seconds> previous_end_;
   Seconds woken_, sending_;
   std::int64_t uncounted_ = 0;                          // tokens that the desk has not been told of
   std::unordered_map<SequenceId, KvBytes> copied_out_;  // prompts that end with the step that has just run
-  ServingLoop loop_;
+  EngineCore core_;
 };
 
 // Gives requests to the desk as they arrive.

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/serving_loop.hpp"
-#include "engine/generate/logits_source.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
-#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -44,25 +42,14 @@ struct Lengths {
 
 [[nodiscard]] std::vector<Seconds> serve_alone(OpenModel& model, const EngineOptions& options,
                                                const RequestWorkload& workload) {
-  ModelExecutor& executor = *model.executor;
-  Scheduler scheduler(options, model.scheduler_limits());
-  LogitsSource tokens(executor, options.speculative_config);
   WallClock clock;
   std::vector<Seconds> until_token;
   const auto keep = [&](const Sequence& sequence) {
     for (const Seconds time : sequence.token_times) until_token.push_back(time - sequence.request.arrival);
   };
-  ServingLoop loop({.plan = planner_of(executor.planned_model(), options),
-                    .options = options,
-                    .scheduler = scheduler,
-                    .executor = executor,
-                    .tokens = tokens,
-                    .clock = clock,
-                    .records = RequestRecords::drop,
-                    .drafter = model.drafts.drafter.get()},
-                   {.on_finished = keep});
+  EngineCore core(model, options, clock, RequestRecords::drop, {.on_finished = keep});
   RequestSource source(workload);
-  loop.run(source);
+  core.loop().run(source);
   return until_token;
 }
 

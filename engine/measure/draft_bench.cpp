@@ -5,13 +5,9 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/scheduler.hpp"
-#include "core/serving_loop.hpp"
-#include "engine/generate/logits_source.hpp"
-#include "engine/generate/open_model.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
 #include "engine/speculation/draft_model.hpp"
-#include "model/plan_step.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -63,26 +59,17 @@ class RunObserver {
 // Decodes until `steps` steps were counted, or nearly: sequences with longer drafts accepted end earlier.
 [[nodiscard]] RunTimes run_once(OpenModel& model, const EngineOptions& options, const DraftBenchPoint& point, int steps,
                                 std::mt19937_64& random) {
-  Scheduler scheduler(options, model.scheduler_limits());
-  LogitsSource tokens(*model.executor, options.speculative_config);
   WallClock clock;
-  const bool drafts = options.speculative_config.enabled();
-  RunObserver observer(point.batch, drafts ? options.speculative_config.shape.num_tokens() : 0);
-  ServingLoop loop({.plan = planner_of(model.executor->planned_model(), options),
-                    .options = options,
-                    .scheduler = scheduler,
-                    .executor = *model.executor,
-                    .tokens = tokens,
-                    .clock = clock,
-                    .records = RequestRecords::drop,
-                    .drafter = drafts ? model.drafts.drafter.get() : nullptr},
-                   {.on_step = [&observer](const ServedStep& step) { observer.see(step); }});
+  RunObserver observer(point.batch, options.speculative_config.shape.num_tokens());
+  EngineCore core(model, options, clock, RequestRecords::drop,
+                  {.on_step = [&observer](const ServedStep& step) { observer.see(step); }});
   const int most = (steps + 2) * (1 + options.speculative_config.num_speculative_tokens());
   const int prompt = std::max(1, point.context_tokens - most / 2);
   for (int id = 0; id < point.batch; ++id)
-    if (const auto reason = loop.submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
+    if (const auto reason =
+            core.loop().submit(request_of(id, prompt, most, model.executor->shape().vocab_size, random)))
       throw InputError(point.id + ": " + *reason);
-  while (observer.times().num_steps < steps && loop.step()) {
+  while (observer.times().num_steps < steps && core.loop().step()) {
   }
   for (int id = 0; id < point.batch; ++id) model.drafts.drafter->forget(id);  // those that have not ended
   return observer.times();

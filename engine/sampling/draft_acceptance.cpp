@@ -109,11 +109,12 @@ int DraftJudge::test_children(const Case& asked, std::span<const int> children) 
 
 void DraftJudge::take_typical(Case& asked) {
   const std::vector<double> likelihoods = typical_likelihoods(asked);
+  const std::vector<int> depths = asked.draft.depths();
   int best = DraftNode::kRoot, depth = 0;
   for (int node = 0; node < asked.draft.num_tokens(); ++node) {
     const double likelihood = likelihoods[static_cast<std::size_t>(node)];
     if (likelihood == -std::numeric_limits<double>::infinity()) continue;
-    const int deep = asked.draft.depth_of(node);
+    const int deep = depths[static_cast<std::size_t>(node)];
     if (deep < depth || (deep == depth && likelihood <= likelihoods[static_cast<std::size_t>(best)])) continue;
     best = node;
     depth = deep;

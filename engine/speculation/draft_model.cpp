@@ -36,14 +36,12 @@ DraftModel::DraftModel(std::unique_ptr<ModelExecutor> executor, EngineOptions op
     : executor_(std::move(executor)),
       options_(std::move(options)),
       shape_(std::move(shape)),
+      depths_(shape_.depths()),
       children_(shape_.nodes.size() + 1),
       planner_(planner_of(executor_->shape(), options_)) {
   executor_->set_op_timing(OpTiming::off);
-  for (int node = 0; node < shape_.num_tokens(); ++node) {
-    const int parent = shape_.nodes[static_cast<std::size_t>(node)].parent;
-    depths_.push_back(parent == kRoot ? 1 : depths_[static_cast<std::size_t>(parent)] + 1);
-    children_[static_cast<std::size_t>(parent + 1)].push_back(node);
-  }
+  for (int node = 0; node < shape_.num_tokens(); ++node)
+    children_[static_cast<std::size_t>(shape_.nodes[static_cast<std::size_t>(node)].parent + 1)].push_back(node);
 }
 
 void DraftModel::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {

@@ -9,13 +9,6 @@
 namespace dculab::engine {
 namespace {
 
-std::vector<int> depths_of(const DraftShape& shape) {
-  std::vector<int> depths;
-  for (const DraftShape::Node& node : shape.nodes)
-    depths.push_back(node.parent == DraftNode::kRoot ? 1 : depths[static_cast<std::size_t>(node.parent)] + 1);
-  return depths;
-}
-
 void require_guesses(int asked, int most) {
   if (asked > most)
     throw InputError("the Medusa tree has " + std::to_string(asked) +
@@ -34,7 +27,7 @@ DraftShape medusa_shape(const MedusaWeights& weights, const DraftShape& asked) {
 }
 
 MedusaDrafter::MedusaDrafter(ModelExecutor& model, const MedusaWeights& weights, DraftShape shape)
-    : model_(model), heads_(model.make_draft_heads(weights)), shape_(std::move(shape)), depths_(depths_of(shape_)) {
+    : model_(model), heads_(model.make_draft_heads(weights)), shape_(std::move(shape)), depths_(shape_.depths()) {
   require_guesses(shape_.width(), heads_->most_guesses());
 }
 

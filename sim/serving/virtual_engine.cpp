@@ -45,8 +45,8 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
       draft_work_(draft_work_of(parts, role)),
       drafter_(drafter_of(parts, draft_work_)),
       tokens_(draft_work_ ? &parts.speculation->acceptance : nullptr),
-      loop_({planner_of(executor_.planned_model(), parts.options), parts.options, scheduler_, executor_, tokens_,
-             clock_, RequestRecords::drop,
+      loop_({planner_of(executor_.planned_model(), parts.options), scheduler_, executor_, tokens_, clock_,
+             RequestRecords::drop,
              parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps,
              drafter_ ? &*drafter_ : nullptr},
             watched(std::move(callbacks))) {

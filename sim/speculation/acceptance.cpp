@@ -39,16 +39,14 @@ namespace {
 // Of each node, that it and all before it are accepted. A node stands after its parent and its likelier siblings.
 [[nodiscard]] std::vector<double> reached(const Acceptance& acceptance, const DraftShape& shape) {
   std::vector<double> accepted;
-  std::vector<int> depths;
+  const std::vector<int> depths = shape.depths();
   std::vector<double> open(shape.nodes.size() + 1, 1);  // of a parent's place, that no guess so far was accepted
   for (const DraftShape::Node& node : shape.nodes) {
     const auto parent = static_cast<std::size_t>(node.parent + 1);
     const bool at_root = node.parent == DraftNode::kRoot;
-    const int depth = at_root ? 1 : depths[parent - 1] + 1;
-    const double rate = acceptance.rate(depth, node.rank);
+    const double rate = acceptance.rate(depths[accepted.size()], node.rank);
     accepted.push_back((at_root ? 1 : accepted[parent - 1]) * open[parent] * rate);
     open[parent] *= 1 - rate;
-    depths.push_back(depth);
   }
   return accepted;
 }

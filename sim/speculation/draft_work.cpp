@@ -27,26 +27,26 @@ namespace {
   return method == SpeculativeMethod::mtp ? mtp_shape(model) : model;
 }
 
-// Nodes of the draft at that depth that others follow: what is computed to guess what is one deeper.
-[[nodiscard]] int parents_at(const DraftTree& draft, int depth) {
-  int parents = 0;
-  for (int node = 0; node < draft.num_tokens(); ++node)
-    if (draft.depth_of(node) == depth && !draft.children(node).empty()) ++parents;
-  return parents;
-}
-
 // A sequence of a round, as far as it has come.
 struct Round {
-  const DraftTask* task = nullptr;
   DraftTree draft{};
+  std::vector<int> depths{};  // of the draft's nodes
   SequenceSlice slice{};
 };
+
+// Nodes of the draft at that depth that others follow: what is computed to guess what is one deeper.
+[[nodiscard]] int parents_at(const Round& round, int depth) {
+  int parents = 0;
+  for (int node = 0; node < round.draft.num_tokens(); ++node)
+    if (round.depths[static_cast<std::size_t>(node)] == depth && !round.draft.children(node).empty()) ++parents;
+  return parents;
+}
 
 // The next step of those that go on, at depth 1, 2, ...
 [[nodiscard]] Batch next_level(std::vector<Round>& rounds, int depth) {
   Batch batch;
   for (Round& round : rounds) {
-    const int nodes = parents_at(round.draft, depth);
+    const int nodes = parents_at(round, depth);
     if (nodes == 0) continue;
     SequenceSlice& slice = round.slice;
     slice.num_computed_tokens += slice.num_new_tokens;
@@ -140,16 +140,14 @@ std::vector<StepPlan> DraftWork::plan(std::span<const DraftTask> tasks) const {
   std::vector<StepPlan> steps;
   if (method() == SpeculativeMethod::ngram) return steps;
   std::vector<Round> rounds;
-  int deepest = 0;
   Batch first;
   for (const DraftTask& task : tasks) {
     if (!has_cache() && task.max_tokens == 0) continue;
     if (has_cache() && task.missing.num_new_tokens == 0) continue;
-    Round round{.task = &task,
-                .draft = draft_of(options_.speculative_config.shape, task.max_tokens, task.max_depth),
+    Round round{.draft = draft_of(options_.speculative_config.shape, task.max_tokens, task.max_depth),
                 .slice = task.missing};
+    round.depths = round.draft.depths();
     round.slice.num_logits = round.draft.empty() ? 0 : 1;
-    deepest = std::max(deepest, round.draft.depth());
     first.sequences.push_back(round.slice);
     if (!round.draft.is_chain()) round.slice.num_tree_tokens = 1;
     if (!round.draft.empty()) rounds.push_back(std::move(round));
@@ -158,10 +156,11 @@ std::vector<StepPlan> DraftWork::plan(std::span<const DraftTask> tasks) const {
   // Prompts come first, as in every step.
   std::ranges::stable_partition(first.sequences, [](const auto& slice) { return slice.phase == Phase::prefill; });
   steps.emplace_back().batch = std::move(first);
-  if (has_cache())
-    for (int depth = 1; depth < deepest; ++depth)
-      if (Batch level = next_level(rounds, depth); !level.sequences.empty())
-        steps.emplace_back().batch = std::move(level);
+  for (int depth = 1; has_cache(); ++depth) {
+    Batch level = next_level(rounds, depth);
+    if (level.sequences.empty()) break;
+    steps.emplace_back().batch = std::move(level);
+  }
   for (StepPlan& step : steps) plan_into(step);
   return steps;
 }

@@ -115,6 +115,7 @@ TEST_CASE("what a draft may not reach: the end of a text, the model's positions,
 TEST_CASE("a tree is written as paths of ranks, and read back", "[drafting]") {
   const DraftShape shape = parse_draft_shape("[(0,), (1,), (0, 0), (0,1), (1, 0), (0, 0, 0)]");
   CHECK(shape.num_tokens() == 6);
+  CHECK(shape.depths() == std::vector<int>{1, 1, 2, 2, 2, 3});
   CHECK(shape.depth() == 3);
   CHECK(shape.width() == 2);
   CHECK_FALSE(shape.is_chain());
@@ -137,6 +138,7 @@ TEST_CASE("a token of a tree sees its ancestors and itself", "[drafting]") {
                 {.token = 4, .parent = 1},
                 {.token = 5, .parent = 2}};
   CHECK(visibility(tree) == std::vector<std::uint64_t>{0b1, 0b11, 0b101, 0b1011, 0b10101, 0b101011});
+  CHECK(tree.depths() == std::vector<int>{1, 1, 2, 2, 3});
   CHECK(tree.depth() == 3);
   CHECK(tree.children(DraftNode::kRoot) == std::vector<int>{0, 1});
   CHECK_FALSE(tree.is_chain());

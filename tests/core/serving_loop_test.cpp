@@ -53,7 +53,7 @@ struct Server {
   explicit Server(int max_num_batched_tokens = 100, int num_blocks = 64, ServingCallbacks callbacks = {})
       : scheduler((options.max_num_batched_tokens = max_num_batched_tokens, options),
                   {.num_blocks = num_blocks, .max_position_embeddings = model.max_position_embeddings}),
-        loop({planner_of(model, options), options, scheduler, executor, tokens, clock}, std::move(callbacks)) {}
+        loop({planner_of(model, options), scheduler, executor, tokens, clock}, std::move(callbacks)) {}
 
   ModelShape model = small_model();
   EngineOptions options;
@@ -252,7 +252,6 @@ TEST_CASE("drafted tokens come several a step, by hand", "[serving_loop]") {
   std::vector<int> counts;
   Seconds drafting;
   ServingLoop loop({.plan = planner_of(model, options),
-                    .options = options,
                     .scheduler = scheduler,
                     .executor = executor,
                     .tokens = tokens,

@@ -73,7 +73,7 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
   result.finished.resize(count);
   result.first_step.resize(count);
   result.last_step.resize(count);
-  ServingLoop loop({planner_of(model, options), options, scheduler, executor, tokens, clock, RequestRecords::drop},
+  ServingLoop loop({planner_of(model, options), scheduler, executor, tokens, clock, RequestRecords::drop},
                    {.on_finished =
                         [&](const Sequence& each) {
                           CHECK(each.num_generated() == each.request.max_tokens);

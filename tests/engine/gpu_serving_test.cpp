@@ -67,7 +67,7 @@ Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecuto
                                 .max_position_embeddings = shape.max_position_embeddings});
   KeptLogits kept(executor);
   WallClock clock;
-  ServingLoop loop({planner_of(shape, options), options, scheduler, executor, kept, clock}, {});
+  ServingLoop loop({planner_of(shape, options), scheduler, executor, kept, clock}, {});
   RequestSource source(workload);
   loop.run(source);
   return {std::move(kept.rows), scheduler.num_preemptions(), loop.report().num_cached_tokens};

@@ -214,8 +214,9 @@ TEST_CASE("Medusa drafts the product of its heads' guesses after the last accept
     CHECK(tree.probabilities.empty());
     for (int node = 0; node < tree.num_tokens(); ++node) {
       const auto [token, parent, rank] = tree.nodes[static_cast<std::size_t>(node)];
+      const int depth = tree.depths()[static_cast<std::size_t>(node)];
       CHECK(parent == shape.nodes[static_cast<std::size_t>(node)].parent);
-      CHECK(token == guesses[static_cast<std::size_t>(tree.depth_of(node) - 1)][static_cast<std::size_t>(rank)]);
+      CHECK(token == guesses[static_cast<std::size_t>(depth - 1)][static_cast<std::size_t>(rank)]);
     }
     CHECK(drafter.propose({}, std::vector<ScheduledSequence>{{&second, 63, 1}}).trees[0].num_tokens() == 3);
     CHECK(drafter.propose({}, std::vector<ScheduledSequence>{{&second, 5, 3}}).trees[0].num_tokens() == 5);

@@ -8,10 +8,8 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/safetensors.hpp"
-#include "engine/generate/logits_source.hpp"
-#include "engine/generate/open_model.hpp"
+#include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
-#include "model/plan_step.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -34,25 +32,25 @@ Tokens golden_tokens(const std::string& name) {
 // Notes what another drafter proposes.
 class Listener final : public Drafter {
  public:
-  Listener(Drafter& drafter, Drafts& drafts) : drafter_(drafter), drafts_(drafts) {}
+  Listener(std::unique_ptr<Drafter> drafter, Drafts& drafts) : drafter_(std::move(drafter)), drafts_(drafts) {}
 
   Proposal propose(const Batch& batch, std::span<const ScheduledSequence> sequences) override {
-    Proposal proposal = drafter_.propose(batch, sequences);
+    Proposal proposal = drafter_->propose(batch, sequences);
     for (std::size_t index = 0; index < sequences.size(); ++index)
       for (const DraftNode& node : proposal.trees[index].nodes)
         drafts_[sequences[index].sequence->tokens].push_back(node.token);
     return proposal;
   }
-  void judged(std::span<const JudgedSequence> sequences) override { drafter_.judged(sequences); }
-  void copy_blocks(std::span<const BlockCopy> copies) override { drafter_.copy_blocks(copies); }
+  void judged(std::span<const JudgedSequence> sequences) override { drafter_->judged(sequences); }
+  void copy_blocks(std::span<const BlockCopy> copies) override { drafter_->copy_blocks(copies); }
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {
-    drafter_.swap_blocks(out, in);
+    drafter_->swap_blocks(out, in);
   }
-  void move_slots(std::span<const SlotMove> moves) override { drafter_.move_slots(moves); }
-  void forget(SequenceId id) override { drafter_.forget(id); }
+  void move_slots(std::span<const SlotMove> moves) override { drafter_->move_slots(moves); }
+  void forget(SequenceId id) override { drafter_->forget(id); }
 
  private:
-  Drafter& drafter_;
+  std::unique_ptr<Drafter> drafter_;
   Drafts& drafts_;
 };
 
@@ -66,28 +64,20 @@ Served serve_with(const GeneratorOptions& asked, const SamplingParams& sampling 
   ModelWeights weights = load_weights(kMtpModel);
   const EngineOptions options = served_options(asked, weights.shape);
   OpenModel model = open_model(std::move(weights), options, asked);
-  Scheduler scheduler(options, model.scheduler_limits());
-  LogitsSource tokens(*model.executor, options.speculative_config);
   WallClock clock;
   Served served;
-  std::unique_ptr<Listener> listener;
-  if (model.drafts.drafter) listener = std::make_unique<Listener>(*model.drafts.drafter, served.drafts);
-  ServingLoop loop({.plan = planner_of(model.executor->shape(), options),
-                    .options = options,
-                    .scheduler = scheduler,
-                    .executor = *model.executor,
-                    .tokens = tokens,
-                    .clock = clock,
-                    .drafter = listener.get()},
-                   {.on_finished = [&](const Sequence& each) { served.texts[each.request.id] = each.tokens; }});
+  auto& drafter = model.drafts.drafter;
+  if (drafter) drafter = std::make_unique<Listener>(std::move(drafter), served.drafts);
+  EngineCore core(model, options, clock, RequestRecords::keep,
+                  {.on_finished = [&](const Sequence& each) { served.texts[each.request.id] = each.tokens; }});
   for (int prompt = 0; prompt < 3; ++prompt)
-    REQUIRE_FALSE(loop.submit({.id = prompt,
-                               .prompt_token_ids = golden_tokens("prompt." + std::to_string(prompt)),
-                               .max_tokens = 30,
-                               .sampling = sampling,
-                               .arrival = {}}));
-  loop.run();
-  served.report = loop.report();
+    REQUIRE_FALSE(core.loop().submit({.id = prompt,
+                                      .prompt_token_ids = golden_tokens("prompt." + std::to_string(prompt)),
+                                      .max_tokens = 30,
+                                      .sampling = sampling,
+                                      .arrival = {}}));
+  core.loop().run();
+  served.report = core.loop().report();
   return served;
 }
 

@@ -98,8 +98,7 @@ void check_simulated(const ModelShape& shape, const EngineOptions& options, cons
     Nothing nothing;
     SameToken same;
     ReplayedClock replayed(real.begins);
-    const Schedule simulated =
-        serve({planner_of(shape, options), options, scheduler, nothing, same, replayed}, bursts());
+    const Schedule simulated = serve({planner_of(shape, options), scheduler, nothing, same, replayed}, bursts());
     CHECK(simulated.preemptions == real.preemptions);
     CHECK(simulated.cached_tokens == real.cached_tokens);
     REQUIRE(simulated.steps.size() == real.steps.size());
@@ -137,7 +136,7 @@ TEST_CASE("with the times of a real run replayed, the simulated schedule equals 
       FirstLogit greedy(executor);
       WallClock wall_clock;
       const Schedule real =
-          serve({planner_of(weights.shape, options), options, real_scheduler, executor, greedy, wall_clock}, bursts());
+          serve({planner_of(weights.shape, options), real_scheduler, executor, greedy, wall_clock}, bursts());
 
       INFO("prefix caching " << prefix_caching << ", steps " << real.steps.size());
       CHECK(real.preemptions > 0);

@@ -66,7 +66,7 @@ Texts alone(const ModelWeights& weights, const EngineOptions& options, const std
     Scheduler scheduler(options, {.num_blocks = 200, .max_position_embeddings = weights.shape.max_position_embeddings});
     LogitsSource tokens(executor);
     WallClock clock;
-    ServingLoop loop({planner_of(weights.shape, options), options, scheduler, executor, tokens, clock},
+    ServingLoop loop({planner_of(weights.shape, options), scheduler, executor, tokens, clock},
                      {.on_finished = [&](const Sequence& sequence) { texts[request.id] = sequence.tokens; }});
     REQUIRE_FALSE(loop.submit(request));
     loop.run();
@@ -251,7 +251,7 @@ TEST_CASE("the GPU's blocks are handed over as the CPU's are", "[replicas][gpu]"
       if (step.plan.batch.sequences[0].phase == Phase::prefill)
         executor.read_blocks(step.plan.batch.block_tables[0], std::span(kv).first(6 * executor.bytes_per_block()));
     };
-    ServingLoop loop({planner_of(weights.shape, options), options, scheduler, executor, tokens, clock},
+    ServingLoop loop({planner_of(weights.shape, options), scheduler, executor, tokens, clock},
                      {.on_finished = [&](const Sequence& sequence) { text = sequence.tokens; }, .on_step = see});
     REQUIRE_FALSE(loop.submit(std::move(request)));
     loop.run();

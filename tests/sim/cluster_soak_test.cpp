@@ -51,8 +51,7 @@ std::vector<TimedStep> steps_of_one_loop(const SimulatedServer& server, const Re
   SimulatedExecutor executor(server.machine, server.model, server.options);
   AlwaysZero tokens;
   VirtualClock clock;
-  ServingLoop loop({planner_of(server.model, server.options), server.options, scheduler, executor, tokens, clock,
-                    RequestRecords::drop},
+  ServingLoop loop({planner_of(server.model, server.options), scheduler, executor, tokens, clock, RequestRecords::drop},
                    {.on_step = [&](const ServedStep& step) { steps.push_back(timed(step)); }});
   RequestSource source(workload);
   loop.run(source);

@@ -61,7 +61,7 @@ inline DraftTree draft_after(TokenId last, const DraftShape& shape, const Sampli
     }
     if (children.empty()) continue;
     const TokenId token = is_root ? last : tree.nodes[static_cast<std::size_t>(place)].token;
-    const auto depth = static_cast<std::uint64_t>(is_root ? 0 : tree.depth_of(place));
+    const auto depth = static_cast<std::uint64_t>(is_root ? 0 : tree.depths()[static_cast<std::size_t>(place)]);
     const int first = tree.num_tokens();
     const int added =
         guesses.add(tree, place, ranks, kDraft.rows[static_cast<std::size_t>(token)], params, position + depth);

@@ -48,7 +48,7 @@ std::vector<std::vector<double>> token_log_probabilities(ModelExecutor& executor
                                 .max_position_embeddings = executor.shape().max_position_embeddings});
   TextsThemselves tokens(executor, texts);
   VirtualClock clock;
-  ServingLoop loop({planner_of(executor.shape(), options), options, scheduler, executor, tokens, clock});
+  ServingLoop loop({planner_of(executor.shape(), options), scheduler, executor, tokens, clock});
   for (std::size_t index = 0; index < texts.size(); ++index) {
     const std::vector<TokenId>& text = texts[index];
     Request request{.id = static_cast<SequenceId>(index),
