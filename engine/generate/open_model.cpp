@@ -11,7 +11,6 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/parallel/ranked_executor.hpp"
-#include "engine/speculation/draft_model.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -83,8 +82,8 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
   // Each rank has its part of every block, and the same number of blocks.
   const ModelShape part = part_of(weights.shape, options.weights, division);
   const double share = 1.0 / division.tensor_parallel_size;
-  Bytes taken = memory_besides_kv(device, part, options);
-  if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
+  const Bytes taken =
+      memory_besides_kv(device, part, options) + draft_memory_besides_kv(device, weights.shape, draft, options);
   const Bytes free = std::max(Bytes(), share * device.free_memory() - taken);
   std::optional<Bytes> memory = asked.kv_cache_memory;
   if (memory) *memory *= share;

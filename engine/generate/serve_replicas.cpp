@@ -9,7 +9,6 @@
 #include "core/error.hpp"
 #include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
-#include "engine/speculation/draft_model.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -162,8 +161,8 @@ std::unique_ptr<ReplicaThreads> open_replicas(const ModelWeights& weights, const
   const OpenDevice device = open_device({});
   const DraftWeights draft = load_draft(asked, options, weights);
   const double share = 1.0 / replicas;
-  Bytes taken = memory_besides_kv(device, weights.shape, options);
-  if (draft.model) taken += memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
+  const Bytes taken = memory_besides_kv(device, weights.shape, options) +
+                      draft_memory_besides_kv(device, weights.shape, draft, options);
   std::optional<Bytes> memory = asked.kv_cache_memory;
   if (memory) *memory *= share;
   const int num_blocks =

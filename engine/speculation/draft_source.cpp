@@ -11,6 +11,7 @@
 #include "engine/speculation/mtp.hpp"
 #include "engine/speculation/prompt_lookup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "model/draft_heads.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -53,6 +54,13 @@ void require_same_tokens(const std::filesystem::path& target_folder, const std::
     if (target.token_bytes(token, SpecialText::show) != draft.token_bytes(token, SpecialText::show))
       throw InputError(draft_file.string(), "token " + std::to_string(token) + " is another than in " +
                                                 target_file.string() + "; take a draft model with the same tokenizer");
+}
+
+Bytes draft_memory_besides_kv(const OpenDevice& device, const ModelShape& target, const DraftWeights& draft,
+                              const EngineOptions& options) {
+  if (draft.model) return memory_besides_kv(device, draft.model->shape, draft_options(options, draft.model->shape));
+  // Heads of the CPU, and its layer for further tokens, are in memory already.
+  return draft.medusa && device.gpu ? medusa_footprint(target, draft.medusa->num_heads()) : Bytes();
 }
 
 Bytes draft_block_bytes(const DraftWeights& draft, const EngineOptions& options) {

@@ -39,6 +39,10 @@ void require_draft_of(const ModelShape& target, const ModelShape& draft, const E
 // Throws InputError where both folders have a tokenizer and these have other tokens.
 void require_same_tokens(const std::filesystem::path& target_folder, const std::filesystem::path& draft_folder);
 
+// What the drafter takes besides its KV cache, as memory_besides_kv(). `options` are the target's.
+[[nodiscard]] Bytes draft_memory_besides_kv(const OpenDevice& device, const ModelShape& target,
+                                            const DraftWeights& draft, const EngineOptions& options);
+
 // Of one block of the drafter's own KV cache; 0 without one.
 [[nodiscard]] Bytes draft_block_bytes(const DraftWeights& draft, const EngineOptions& options);
 
