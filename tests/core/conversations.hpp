@@ -14,6 +14,13 @@ struct Workload {
   std::vector<int> arrivals;
 };
 
+// first, first + 1, ...
+inline std::vector<TokenId> counted(int count, TokenId first = 0) {
+  std::vector<TokenId> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(first + i);
+  return tokens;
+}
+
 class Dice {
  public:
   explicit Dice(unsigned seed) : random_(seed) {}
