@@ -1,8 +1,7 @@
 #include "cli/output/speculation_report.hpp"
 
-#include <algorithm>
-
 #include "cli/output/axis_title.hpp"
+#include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
@@ -14,27 +13,6 @@ namespace {
 
 [[nodiscard]] std::string interval_text(const study::DraftOutcome& outcome) {
   return number(outcome.low) + " .. " + number(outcome.high);
-}
-
-// Where each level has as many guesses for every place: how many.
-[[nodiscard]] std::vector<int> branches_of(const DraftShape& shape) {
-  std::vector<int> branches;
-  for (int depth = 1; depth <= shape.depth(); ++depth) {
-    int widest = 0;
-    std::vector<int> level;
-    for (const DraftShape::Node& node : shape.nodes) widest = std::max(widest, node.rank + 1);
-    for (int branch = 1; branch <= widest; ++branch) {
-      std::vector<int> tried = branches;
-      tried.push_back(branch);
-      DraftShape part = full_tree_shape(tried);
-      if (part.num_tokens() <= shape.num_tokens() &&
-          std::equal(part.nodes.begin(), part.nodes.end(), shape.nodes.begin()))
-        level = tried;
-    }
-    if (level.empty()) return {};
-    branches = level;
-  }
-  return full_tree_shape(branches) == shape ? branches : std::vector<int>();
 }
 
 [[nodiscard]] Json choices_json(const std::vector<config::Override>& choices) {
@@ -57,14 +35,6 @@ namespace {
 }
 
 }  // namespace
-
-std::string shape_text(const DraftShape& shape) {
-  if (shape.is_chain()) return std::to_string(shape.num_tokens());
-  std::string text;
-  for (const int branch : branches_of(shape)) text += (text.empty() ? "" : "x") + std::to_string(branch);
-  if (!text.empty()) return text;
-  return std::to_string(shape.num_tokens()) + " in " + std::to_string(shape.depth()) + " levels";
-}
 
 std::string break_even_text(const study::BreakEven& pays) {
   if (pays.batch == 0) return "pays at none";
@@ -107,7 +77,7 @@ Table advice_table(const std::vector<DraftAdvice>& advice) {
       std::vector<Cell> row = other_cells(each);
       row.emplace_back(std::to_string(of_batch.batch));
       if (of_batch.best) {
-        row.emplace_back(shape_text(of_batch.best->shape));
+        row.emplace_back(config::draft_shape_text(of_batch.best->shape));
         row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
         row.push_back(times_cell(of_batch.best->speed_up));
         row.emplace_back(interval_text(*of_batch.best));
@@ -129,7 +99,7 @@ Table break_even_table(const std::vector<DraftAdvice>& advice) {
   for (const DraftAdvice& each : advice)
     for (const DraftAdvice::OfShape& of_shape : each.shapes) {
       std::vector<Cell> row = other_cells(each);
-      row.emplace_back(shape_text(of_shape.shape));
+      row.emplace_back(config::draft_shape_text(of_shape.shape));
       row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
       table.rows.push_back(std::move(row));
     }
@@ -142,10 +112,10 @@ Table reported_drafts_table(const std::string& title, const std::vector<Reported
   table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
                    "priced",  "interval", "simulated", "reported"};
   for (const ReportedDraft& draft : drafts)
-    table.rows.push_back({draft.variant, shape_text(draft.outcome.shape), Cell(number(draft.rate), draft.rate),
-                          Cell(percent(draft.cost), draft.cost), times_cell(draft.closed_form),
-                          times_cell(draft.outcome.speed_up), interval_text(draft.outcome),
-                          draft.simulated ? times_cell(*draft.simulated) : Cell(""),
+    table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
+                          Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
+                          times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
+                          interval_text(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
                           draft.reported ? times_cell(*draft.reported) : Cell("")});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
@@ -156,7 +126,7 @@ Table reported_drafts_table(const std::string& title, const std::vector<Reported
 
 Json to_json(const study::DraftOutcome& outcome) {
   return {{"batch", outcome.batch},
-          {"draft", shape_text(outcome.shape)},
+          {"draft", config::draft_shape_text(outcome.shape)},
           {"num_speculative_tokens", outcome.shape.depth()},
           {"draft_tokens", outcome.shape.num_tokens()},
           {"plain_step_seconds", outcome.times.plain.value()},
@@ -175,7 +145,7 @@ Json to_json(const DraftAdvice& advice) {
     if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
   }
   for (const DraftAdvice::OfShape& of_shape : advice.shapes)
-    json["drafts"].push_back({{"draft", shape_text(of_shape.shape)},
+    json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
                               {"break_even_batch", of_shape.break_even.batch},
                               {"pays_at_all", of_shape.break_even.is_all}});
   return json;
@@ -193,7 +163,7 @@ Json to_json(const ReportedDraft& draft) {
 }
 
 std::string drafts_line(const study::DraftOutcome& outcome) {
-  return "verifies drafts of " + shape_text(outcome.shape) + ": " + number(outcome.tokens) +
+  return "verifies drafts of " + config::draft_shape_text(outcome.shape) + ": " + number(outcome.tokens) +
          " tokens a sequence and step are expected; drafting takes " + config::short_text(outcome.times.drafting) +
          ", a step without drafts " + config::short_text(outcome.times.plain) + ": speed-up " +
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";

@@ -44,9 +44,6 @@ struct ReportedDraft {
   std::optional<double> reported;
 };
 
-// "4", "4x2x1", or "12 in 3 levels"
-[[nodiscard]] std::string shape_text(const DraftShape& shape);
-
 [[nodiscard]] Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& drafts);
 [[nodiscard]] Table advice_table(const std::vector<DraftAdvice>& advice);
 // "105", "88, all that fit" or "pays at none".
