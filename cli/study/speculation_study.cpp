@@ -6,12 +6,12 @@
 
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/speculation_report.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "core/error.hpp"
 #include "sim/study/recipe.hpp"
 #include "study/decide/speculation_advice.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 #include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -165,7 +165,7 @@ void study_sweep(const config::Scenario& scenario, const std::string& name, Repo
 // TPOT of the requests without drafts over that with them.
 [[nodiscard]] std::optional<double> simulated_speed_up(const config::Scenario& scenario, const std::string& machine) {
   if (scenario.workload.kind != config::WorkloadKind::serving) return std::nullopt;
-  sim::SimulatedServer server = resolve_server(scenario, study::resolve_machine(scenario, machine));
+  sim::SimulatedServer server = study::resolve_server(scenario, study::resolve_machine(scenario, machine));
   const RequestWorkload workload = study::resolve_requests(scenario, server.model);
   const Seconds with = sim::simulate(server, workload).metrics.tpot().mean();
   server.options.speculative_config = {};
