@@ -15,20 +15,14 @@ namespace {
   return number(outcome.low) + " .. " + number(outcome.high);
 }
 
-[[nodiscard]] Json choices_json(const std::vector<config::Override>& choices) {
-  Json json = Json::object();
-  for (const auto& [key, value] : choices) json[key] = value;
-  return json;
-}
-
 // Titles and values of what the advice is about, beside the batch.
-[[nodiscard]] std::vector<std::string> other_titles(const std::vector<DraftAdvice>& advice) {
+[[nodiscard]] std::vector<std::string> other_titles(const std::vector<study::DraftAdvice>& advice) {
   std::vector<std::string> titles;
   for (const auto& [key, value] : advice.front().others) titles.push_back(axis_title(key));
   return titles;
 }
 
-[[nodiscard]] std::vector<Cell> other_cells(const DraftAdvice& advice) {
+[[nodiscard]] std::vector<Cell> other_cells(const study::DraftAdvice& advice) {
   std::vector<Cell> cells;
   for (const auto& [key, value] : advice.others) cells.emplace_back(value);
   return cells;
@@ -66,14 +60,14 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
   return table;
 }
 
-Table advice_table(const std::vector<DraftAdvice>& advice) {
+Table advice_table(const std::vector<study::DraftAdvice>& advice) {
   Table table;
   table.title = "How many tokens to draft";
   table.columns = other_titles(advice);
   for (const char* column : {"batch", "draft", "tokens a step", "speed-up", "90 % interval"})
     table.columns.emplace_back(column);
-  for (const DraftAdvice& each : advice)
-    for (const DraftAdvice::OfBatch& of_batch : each.batches) {
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfBatch& of_batch : each.batches) {
       std::vector<Cell> row = other_cells(each);
       row.emplace_back(std::to_string(of_batch.batch));
       if (of_batch.best) {
@@ -91,13 +85,13 @@ Table advice_table(const std::vector<DraftAdvice>& advice) {
   return table;
 }
 
-Table break_even_table(const std::vector<DraftAdvice>& advice) {
+Table break_even_table(const std::vector<study::DraftAdvice>& advice) {
   Table table;
   table.title = "Up to which batch a draft pays";
   table.columns = other_titles(advice);
   for (const char* column : {"draft", "break-even batch"}) table.columns.emplace_back(column);
-  for (const DraftAdvice& each : advice)
-    for (const DraftAdvice::OfShape& of_shape : each.shapes) {
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfShape& of_shape : each.shapes) {
       std::vector<Cell> row = other_cells(each);
       row.emplace_back(config::draft_shape_text(of_shape.shape));
       row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
@@ -106,12 +100,12 @@ Table break_even_table(const std::vector<DraftAdvice>& advice) {
   return table;
 }
 
-Table reported_drafts_table(const std::string& title, const std::vector<ReportedDraft>& drafts) {
+Table reported_drafts_table(const std::string& title, const std::vector<study::ReportedDraft>& drafts) {
   Table table;
   table.title = title;
   table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
                    "priced",  "interval", "simulated", "reported"};
-  for (const ReportedDraft& draft : drafts)
+  for (const study::ReportedDraft& draft : drafts)
     table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
                           Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
                           times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
@@ -138,20 +132,20 @@ Json to_json(const study::DraftOutcome& outcome) {
           {"fits", outcome.fits}};
 }
 
-Json to_json(const DraftAdvice& advice) {
+Json to_json(const study::DraftAdvice& advice) {
   Json json{{"choices", choices_json(advice.others)}, {"batches", Json::array()}, {"drafts", Json::array()}};
-  for (const DraftAdvice::OfBatch& of_batch : advice.batches) {
+  for (const study::DraftAdvice::OfBatch& of_batch : advice.batches) {
     json["batches"].push_back({{"batch", of_batch.batch}, {"num_speculative_tokens", 0}, {"speed_up", 1}});
     if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
   }
-  for (const DraftAdvice::OfShape& of_shape : advice.shapes)
+  for (const study::DraftAdvice::OfShape& of_shape : advice.shapes)
     json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
                               {"break_even_batch", of_shape.break_even.batch},
                               {"pays_at_all", of_shape.break_even.is_all}});
   return json;
 }
 
-Json to_json(const ReportedDraft& draft) {
+Json to_json(const study::ReportedDraft& draft) {
   Json json{{"variant", draft.variant},
             {"rate", draft.rate},
             {"cost", draft.cost},

@@ -138,12 +138,6 @@ struct SpeedUpRange {
       .seconds;
 }
 
-[[nodiscard]] Json choices_json(const config::SweepPoint& point) {
-  Json choices = Json::object();
-  for (const auto& [key, value] : point.choices) choices[key] = value;
-  return choices;
-}
-
 void add_rows(const std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
               const config::Compare& compare, const sim::Machine& machine, Report& report) {
   Table table;
@@ -173,7 +167,7 @@ void add_rows(const std::vector<Candidate>& candidates, const std::vector<config
     row.emplace_back(number(100 * std::abs(expected - found), 2), 100 * (expected - found));
     table.rows.push_back(std::move(row));
     report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", choices_json(points[candidate.point])},
+                                        {"choices", choices_json(points[candidate.point].choices)},
                                         {"measured_seconds", step.value()},
                                         {"predicted_speed_up", expected},
                                         {"measured_speed_up", found},
