@@ -90,19 +90,6 @@ void read_machines(MapReader& reader, Scenario& scenario) {
   if (many != nullptr && (one == nullptr || changes)) reader.read(*many, scenario.machines);
 }
 
-void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
-  std::string text;
-  const Node* node = reader.optional("weights");
-  if (node == nullptr) return;
-  reader.read(*node, text);
-  if (text.empty() || text == "checkpoint") return;
-  try {
-    weights = parse_weight_format(text);
-  } catch (const InputError& error) {
-    reader.complain(*node, std::string("weights: ") + error.what());
-  }
-}
-
 // A single word stands for a list of one.
 void read_choose(MapReader& reader, std::vector<std::string>& choose) {
   static constexpr auto kDecided = std::to_array<Choice<std::string_view>>(

@@ -1,10 +1,9 @@
 #include "config/speculative_reader.hpp"
 
 #include <array>
-#include <charconv>
 
+#include "config/draft_shape_text.hpp"
 #include "config/weight_format_text.hpp"
-#include "fields/printable_text.hpp"
 
 namespace dculab::config {
 namespace {
@@ -20,38 +19,12 @@ constexpr auto kRejectionMethods =
                                                   {"synthetic", RejectionSampleMethod::synthetic}});
 constexpr int kLongestLookUp = 1024;
 
-[[noreturn]] void refuse_branches(const std::string& text, const std::string& why) {
-  throw InputError("speculative_token_tree " + in_quotes(text) + ": " + why);
-}
-
-// "4x2x1": so many of the likeliest at each level.
-[[nodiscard]] DraftShape parse_branches(const std::string& text) {
-  std::vector<int> branches;
-  std::int64_t nodes = 0, level = 1;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (nodes <= kMostDraftTokens) {
-    int branch = 0;
-    const auto [next, error] = std::from_chars(at, end, branch);
-    if (error != std::errc() || branch < 1 || branch > kMostDraftTokens)
-      refuse_branches(text, "must be a list of paths such as [(0,), (1,), (0, 0)], or branches such as 4x2x1");
-    branches.push_back(branch);
-    level *= branch;
-    nodes += level;
-    at = next;
-    if (at == end) break;
-    if (*at++ != 'x') refuse_branches(text, "branches of levels are joined by x, as in 4x2x1");
-  }
-  if (nodes > kMostDraftTokens) refuse_branches(text, "has more than " + std::to_string(kMostDraftTokens) + " guesses");
-  return full_tree_shape(branches);
-}
-
 void read_draft_tree(MapReader& reader, const Node& node, DraftShape& shape) {
   std::string text;
   reader.read(node, text);
   if (text.empty()) return;
   try {
-    shape = text.starts_with('[') ? parse_draft_shape(text) : parse_branches(text);
+    shape = parse_draft_shape_text(text);
   } catch (const InputError& error) {
     reader.complain(node, reader.path() + "." + error.what());
   }
@@ -103,19 +76,6 @@ void read_acceptance(MapReader& reader, SpeculationChoice& choice) {
   fields.finish();
 }
 
-void read_draft_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
-  std::string text;
-  const Node* node = reader.optional("weights");
-  if (node == nullptr) return;
-  reader.read(*node, text);
-  if (text.empty() || text == "checkpoint") return;
-  try {
-    weights = parse_weight_format(text);
-  } catch (const InputError& error) {
-    reader.complain(*node, reader.path_to("weights") + ": " + error.what());
-  }
-}
-
 void check_speculation(MapReader& reader, const SpeculativeConfig& config, const SpeculationChoice& choice) {
   const bool has_model = !choice.model.empty(), needs_model = config.method == SpeculativeMethod::draft_model;
   if (needs_model && !has_model)
@@ -134,7 +94,7 @@ void read_speculative_config(MapReader reader, SpeculativeConfig& config, Specul
   SpeculativeConfig read;
   reader.required("method", read.method, kSpeculativeMethods);
   reader.optional("model", choice.model);
-  read_draft_weights(reader, choice.weights);
+  read_weights(reader, choice.weights);
   const bool drafts = read_draft_shape(reader, read.shape);
   reader.optional("prompt_lookup_min", read.prompt_lookup_min, between(1, kLongestLookUp));
   reader.optional("prompt_lookup_max", read.prompt_lookup_max, between(1, kLongestLookUp));

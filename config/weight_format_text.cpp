@@ -73,4 +73,17 @@ std::string weight_format_text(WeightFormat format) {
   return std::string(kGptq) + dtype + group;
 }
 
+void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
+  std::string text;
+  const Node* node = reader.optional("weights");
+  if (node == nullptr) return;
+  reader.read(*node, text);
+  if (text.empty() || text == "checkpoint") return;
+  try {
+    weights = parse_weight_format(text);
+  } catch (const InputError& error) {
+    reader.complain(*node, reader.path_to("weights") + ": " + error.what());
+  }
+}
+
 }  // namespace dculab::config

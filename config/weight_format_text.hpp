@@ -3,8 +3,10 @@
 // quantization), "llm-int8" (bitsandbytes' 8 bits).
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "config/map_reader.hpp"
 #include "core/dtype.hpp"
 
 namespace dculab::config {
@@ -12,5 +14,8 @@ namespace dculab::config {
 // Throws InputError without a place.
 [[nodiscard]] WeightFormat parse_weight_format(const std::string& text);
 [[nodiscard]] std::string weight_format_text(WeightFormat format);
+
+// The key `weights` of a map, where it is there. `checkpoint` leaves `weights` empty.
+void read_weights(MapReader& reader, std::optional<WeightFormat>& weights);
 
 }  // namespace dculab::config

@@ -10,7 +10,6 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
-#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"

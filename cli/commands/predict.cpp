@@ -5,7 +5,6 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/expert_report.hpp"
-#include "cli/output/format_warnings.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
@@ -22,6 +21,7 @@
 #include "sim/memory/capacity.hpp"
 #include "sim/study/recipe.hpp"
 #include "study/decide/speculation_advice.hpp"
+#include "study/scenario/format_warnings.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -155,7 +155,8 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
   std::vector<std::string> warnings = prediction.whole.notes;
   if (prediction.options.speculative_config.method == SpeculativeMethod::mtp)
     std::erase_if(warnings, [](const std::string& note) { return note.starts_with(kUncountedPredictors); });
-  for (std::string& what : format_warnings(prediction.machine, prediction.options)) warnings.push_back(std::move(what));
+  for (std::string& what : study::format_warnings(prediction.machine, prediction.options))
+    warnings.push_back(std::move(what));
   for (std::string& what : study::unserved(prediction.machine, prediction.model, prediction.options))
     warnings.push_back(std::move(what));
   for (std::string& what : study::idle_reached(prediction.machine)) warnings.push_back(std::move(what));

@@ -10,7 +10,6 @@
 #include "cli/output/output.hpp"
 #include "cli/output/standard_output.hpp"
 #include "cli/scenario/checks.hpp"
-#include "cli/scenario/division_options.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/speculation_choices.hpp"

@@ -28,11 +28,13 @@
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
 #include "study/calibrate/host_machine.hpp"
+#include "study/decide/draft_study.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
+#include "study/validate/measured_drafts.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -77,14 +79,14 @@ struct StudyChoices {
     bar.clear();
     return measure_serving_study(scenario, host, report);
   }
-  if (is_speculation_study(scenario) && !scenario.compare) return measure_speculation(scenario, host, report, bar);
+  if (study::is_draft_study(scenario) && !scenario.compare) return measure_speculation(scenario, host, report, bar);
   return scenario.compare ? measure_comparison(scenario, host, report, bar)
                           : measure_study(scenario, host, report, bar);
 }
 
 void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
-  if (is_speculation_study(scenario) && !scenario.compare)  // before the machine is probed
-    require_measurable_drafts(config::sweep_points(scenario).front().scenario);
+  if (study::is_draft_study(scenario) && !scenario.compare)  // before the machine is probed
+    study::require_measurable_drafts(config::sweep_points(scenario).front().scenario);
   ProgressBar bar;
   const sim::Machine host = choices.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
                                                       : study::resolve_machine(choices.host_file);
@@ -125,7 +127,7 @@ void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
   if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
   if (asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
-  if (is_speculation_study(scenario)) return;
+  if (study::is_draft_study(scenario)) return;
   if (!scenario.choose.empty()) refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
@@ -181,7 +183,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
                                     std::string("give one figure with --set"));
-  if (is_speculation_study(scenario)) return study_speculation(scenario, names_of(scenario, choices), report);
+  if (study::is_draft_study(scenario)) return study_speculation(scenario, names_of(scenario, choices), report);
   if (scenario.compare) {
     compare_study(scenario, names_of(scenario, choices), report);
     return;

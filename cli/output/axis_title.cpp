@@ -21,4 +21,10 @@ std::string axis_title(const std::string& key) {
   return key.ends_with(kName) ? key.substr(0, key.size() - kName.size()) : key.substr(key.find('.') + 1);
 }
 
+Json choices_json(const std::vector<config::Override>& choices) {
+  Json json = Json::object();
+  for (const auto& [key, value] : choices) json[key] = value;
+  return json;
+}
+
 }  // namespace dculab::cli

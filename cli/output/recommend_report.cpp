@@ -6,6 +6,7 @@
 #include "cli/output/recommend_groups.hpp"
 #include "cli/output/speculation_report.hpp"
 #include "cli/output/verdict_text.hpp"
+#include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
@@ -263,14 +264,16 @@ std::string vllm_options(const study::Recommendation& result) {
   const std::string asked = "; break-even batch of the scenario's own draft: " + break_even_text(drafts.break_even);
   if (!best) return "→ no drafts: they do not pay" + at + asked;
   const study::DraftOutcome& draft = drafts.outcomes[*best];
-  return "→ num_speculative_tokens " + shape_text(draft.shape) + at + ": speed-up " + number(draft.speed_up) +
-         " of a decode step (90 % interval " + number(draft.low) + " to " + number(draft.high) + ")" + asked;
+  return "→ num_speculative_tokens " + config::draft_shape_text(draft.shape) + at + ": speed-up " +
+         number(draft.speed_up) + " of a decode step (90 % interval " + number(draft.low) + " to " +
+         number(draft.high) + ")" + asked;
 }
 
 [[nodiscard]] Table drafts_of(const study::Recommendation& result) {
   std::vector<StudiedDraft> studied;
   for (const study::DraftOutcome& outcome : result.drafts->outcomes)
-    studied.push_back({{{"engine.speculative_config.num_speculative_tokens", shape_text(outcome.shape)}}, outcome});
+    studied.push_back(
+        {{{"engine.speculative_config.num_speculative_tokens", config::draft_shape_text(outcome.shape)}}, outcome});
   Table table = drafts_table("Drafts, all else as chosen without them", studied);
   table.notes.push_back(drafts_verdict(result));
   return table;

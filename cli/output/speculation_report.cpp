@@ -1,8 +1,7 @@
 #include "cli/output/speculation_report.hpp"
 
-#include <algorithm>
-
 #include "cli/output/axis_title.hpp"
+#include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
@@ -16,55 +15,20 @@ namespace {
   return number(outcome.low) + " .. " + number(outcome.high);
 }
 
-// Where each level has as many guesses for every place: how many.
-[[nodiscard]] std::vector<int> branches_of(const DraftShape& shape) {
-  std::vector<int> branches;
-  for (int depth = 1; depth <= shape.depth(); ++depth) {
-    int widest = 0;
-    std::vector<int> level;
-    for (const DraftShape::Node& node : shape.nodes) widest = std::max(widest, node.rank + 1);
-    for (int branch = 1; branch <= widest; ++branch) {
-      std::vector<int> tried = branches;
-      tried.push_back(branch);
-      DraftShape part = full_tree_shape(tried);
-      if (part.num_tokens() <= shape.num_tokens() &&
-          std::equal(part.nodes.begin(), part.nodes.end(), shape.nodes.begin()))
-        level = tried;
-    }
-    if (level.empty()) return {};
-    branches = level;
-  }
-  return full_tree_shape(branches) == shape ? branches : std::vector<int>();
-}
-
-[[nodiscard]] Json choices_json(const std::vector<config::Override>& choices) {
-  Json json = Json::object();
-  for (const auto& [key, value] : choices) json[key] = value;
-  return json;
-}
-
 // Titles and values of what the advice is about, beside the batch.
-[[nodiscard]] std::vector<std::string> other_titles(const std::vector<DraftAdvice>& advice) {
+[[nodiscard]] std::vector<std::string> other_titles(const std::vector<study::DraftAdvice>& advice) {
   std::vector<std::string> titles;
   for (const auto& [key, value] : advice.front().others) titles.push_back(axis_title(key));
   return titles;
 }
 
-[[nodiscard]] std::vector<Cell> other_cells(const DraftAdvice& advice) {
+[[nodiscard]] std::vector<Cell> other_cells(const study::DraftAdvice& advice) {
   std::vector<Cell> cells;
   for (const auto& [key, value] : advice.others) cells.emplace_back(value);
   return cells;
 }
 
 }  // namespace
-
-std::string shape_text(const DraftShape& shape) {
-  if (shape.is_chain()) return std::to_string(shape.num_tokens());
-  std::string text;
-  for (const int branch : branches_of(shape)) text += (text.empty() ? "" : "x") + std::to_string(branch);
-  if (!text.empty()) return text;
-  return std::to_string(shape.num_tokens()) + " in " + std::to_string(shape.depth()) + " levels";
-}
 
 std::string break_even_text(const study::BreakEven& pays) {
   if (pays.batch == 0) return "pays at none";
@@ -96,18 +60,18 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
   return table;
 }
 
-Table advice_table(const std::vector<DraftAdvice>& advice) {
+Table advice_table(const std::vector<study::DraftAdvice>& advice) {
   Table table;
   table.title = "How many tokens to draft";
   table.columns = other_titles(advice);
   for (const char* column : {"batch", "draft", "tokens a step", "speed-up", "90 % interval"})
     table.columns.emplace_back(column);
-  for (const DraftAdvice& each : advice)
-    for (const DraftAdvice::OfBatch& of_batch : each.batches) {
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfBatch& of_batch : each.batches) {
       std::vector<Cell> row = other_cells(each);
       row.emplace_back(std::to_string(of_batch.batch));
       if (of_batch.best) {
-        row.emplace_back(shape_text(of_batch.best->shape));
+        row.emplace_back(config::draft_shape_text(of_batch.best->shape));
         row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
         row.push_back(times_cell(of_batch.best->speed_up));
         row.emplace_back(interval_text(*of_batch.best));
@@ -121,31 +85,31 @@ Table advice_table(const std::vector<DraftAdvice>& advice) {
   return table;
 }
 
-Table break_even_table(const std::vector<DraftAdvice>& advice) {
+Table break_even_table(const std::vector<study::DraftAdvice>& advice) {
   Table table;
   table.title = "Up to which batch a draft pays";
   table.columns = other_titles(advice);
   for (const char* column : {"draft", "break-even batch"}) table.columns.emplace_back(column);
-  for (const DraftAdvice& each : advice)
-    for (const DraftAdvice::OfShape& of_shape : each.shapes) {
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfShape& of_shape : each.shapes) {
       std::vector<Cell> row = other_cells(each);
-      row.emplace_back(shape_text(of_shape.shape));
+      row.emplace_back(config::draft_shape_text(of_shape.shape));
       row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
       table.rows.push_back(std::move(row));
     }
   return table;
 }
 
-Table reported_drafts_table(const std::string& title, const std::vector<ReportedDraft>& drafts) {
+Table reported_drafts_table(const std::string& title, const std::vector<study::ReportedDraft>& drafts) {
   Table table;
   table.title = title;
   table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
                    "priced",  "interval", "simulated", "reported"};
-  for (const ReportedDraft& draft : drafts)
-    table.rows.push_back({draft.variant, shape_text(draft.outcome.shape), Cell(number(draft.rate), draft.rate),
-                          Cell(percent(draft.cost), draft.cost), times_cell(draft.closed_form),
-                          times_cell(draft.outcome.speed_up), interval_text(draft.outcome),
-                          draft.simulated ? times_cell(*draft.simulated) : Cell(""),
+  for (const study::ReportedDraft& draft : drafts)
+    table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
+                          Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
+                          times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
+                          interval_text(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
                           draft.reported ? times_cell(*draft.reported) : Cell("")});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
@@ -156,7 +120,7 @@ Table reported_drafts_table(const std::string& title, const std::vector<Reported
 
 Json to_json(const study::DraftOutcome& outcome) {
   return {{"batch", outcome.batch},
-          {"draft", shape_text(outcome.shape)},
+          {"draft", config::draft_shape_text(outcome.shape)},
           {"num_speculative_tokens", outcome.shape.depth()},
           {"draft_tokens", outcome.shape.num_tokens()},
           {"plain_step_seconds", outcome.times.plain.value()},
@@ -168,20 +132,20 @@ Json to_json(const study::DraftOutcome& outcome) {
           {"fits", outcome.fits}};
 }
 
-Json to_json(const DraftAdvice& advice) {
+Json to_json(const study::DraftAdvice& advice) {
   Json json{{"choices", choices_json(advice.others)}, {"batches", Json::array()}, {"drafts", Json::array()}};
-  for (const DraftAdvice::OfBatch& of_batch : advice.batches) {
+  for (const study::DraftAdvice::OfBatch& of_batch : advice.batches) {
     json["batches"].push_back({{"batch", of_batch.batch}, {"num_speculative_tokens", 0}, {"speed_up", 1}});
     if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
   }
-  for (const DraftAdvice::OfShape& of_shape : advice.shapes)
-    json["drafts"].push_back({{"draft", shape_text(of_shape.shape)},
+  for (const study::DraftAdvice::OfShape& of_shape : advice.shapes)
+    json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
                               {"break_even_batch", of_shape.break_even.batch},
                               {"pays_at_all", of_shape.break_even.is_all}});
   return json;
 }
 
-Json to_json(const ReportedDraft& draft) {
+Json to_json(const study::ReportedDraft& draft) {
   Json json{{"variant", draft.variant},
             {"rate", draft.rate},
             {"cost", draft.cost},
@@ -193,7 +157,7 @@ Json to_json(const ReportedDraft& draft) {
 }
 
 std::string drafts_line(const study::DraftOutcome& outcome) {
-  return "verifies drafts of " + shape_text(outcome.shape) + ": " + number(outcome.tokens) +
+  return "verifies drafts of " + config::draft_shape_text(outcome.shape) + ": " + number(outcome.tokens) +
          " tokens a sequence and step are expected; drafting takes " + config::short_text(outcome.times.drafting) +
          ", a step without drafts " + config::short_text(outcome.times.plain) + ": speed-up " +
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";

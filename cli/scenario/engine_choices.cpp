@@ -1,10 +1,13 @@
 #include "cli/scenario/engine_choices.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
+#include "cli/scenario/checks.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "engine/exchange/rank_group.hpp"
 
 namespace dculab::cli {
 
@@ -54,6 +57,16 @@ std::string retention_text(const KvRetention& retention) {
       return text + " " + std::to_string(retention.heavy_hitter_tokens) + " + " + window;
   }
   return text;
+}
+
+void add_division_options(CLI::App& command, engine::Division& division) {
+  command
+      .add_option("--tensor-parallel-size", division.tensor_parallel_size,
+                  "CPU: processes that share every layer, and the threads")
+      ->check(between(1, engine::kMostRanks));
+  command.add_flag_callback(
+      "--enable-expert-parallel", [&division] { division.experts = engine::ExpertDivision::by_expert; },
+      "With --tensor-parallel-size: each process has some routed experts whole");
 }
 
 }  // namespace dculab::cli

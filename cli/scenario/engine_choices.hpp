@@ -1,9 +1,15 @@
-// What the user may choose about the engine's cache and arithmetic, from words to EngineOptions.
+// What the user may choose about the engine's cache and arithmetic, from words to EngineOptions; and the processes that
+// share a model, with vLLM's names.
 #pragma once
 
 #include <string>
 
 #include "core/engine_options.hpp"
+#include "engine/parallel/division.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace dculab::cli {
 
@@ -29,5 +35,8 @@ inline constexpr const char* kPrefixEvictionHelp =
 
 // With the tokens kept: "all", "window 256", "sinks 4 + 252", "heavy-hitters 128 + 128".
 [[nodiscard]] std::string retention_text(const KvRetention& retention);
+
+// --tensor-parallel-size and --enable-expert-parallel.
+void add_division_options(CLI::App& command, engine::Division& division);
 
 }  // namespace dculab::cli

@@ -9,11 +9,11 @@
 #include "cli/output/op_report.hpp"
 #include "cli/scenario/objective.hpp"
 #include "cli/serving/serving_report.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -60,7 +60,7 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
 
 void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
   const sim::SimulatedServer server = asked.server_on(machine);
-  require_runnable(server, asked.scenario.file);
+  study::require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
   const std::map<std::string, double> figures = serving_figures(run.metrics);
   priced_.figures.clear();

@@ -45,12 +45,6 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json choices_json(const SweepSpace& space, const KeptPoint& point) {
-  Json json = Json::object();
-  for (const auto& [key, value] : space.choices(point.number)) json[key] = value;
-  return json;
-}
-
 // What there is to tell.
 struct Search {
   const SweepSpace& space;
@@ -61,7 +55,7 @@ struct Search {
 
 [[nodiscard]] Json point_json(const Search& search, const KeptPoint& point) {
   const SweepSpace& space = search.space;
-  Json json{{"point", point.number}, {"choices", choices_json(space, point)}};
+  Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
   for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
     if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
   json["bound"] = point.bound;
@@ -143,7 +137,7 @@ void report_pairs(const Search& search, Report& report) {
   const SweepSpace& space = search.space;
   const std::string& metric = space.scenario().objective.metric;
   for (const KeptPoint& point : search.summary.best_of_pairs()) {
-    Json json{{"point", point.number}, {"choices", choices_json(space, point)}};
+    Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
     json[metric] = point.figures[space.metric(metric)];
     json["bound"] = point.bound;
     report.json["best_of_pairs"].push_back(std::move(json));

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "cli/serving/serving_scenario.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
 #include "config/scenario_document.hpp"
@@ -16,6 +15,7 @@
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -165,7 +165,7 @@ void SweepCursor::plan_step() {
 
 void SweepCursor::plan_requests() {
   const config::Scenario& scenario = point_.scenario;
-  sim::SimulatedServer server = describe_server(scenario, point_.model, point_.machine);
+  sim::SimulatedServer server = study::describe_server(scenario, point_.model, point_.machine);
   point_.options = std::move(server.options);
   point_.speculation = std::move(server.speculation);
   if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long

@@ -17,6 +17,7 @@
 #include "sim/serving/pauses.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/scenario/request_workload.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -50,7 +51,7 @@ struct ServedGroup {
 }
 
 [[nodiscard]] ServedPoint served_point(const config::SweepPoint& point, const sim::Machine& host) {
-  sim::SimulatedServer server = resolve_server(point.scenario, host);
+  sim::SimulatedServer server = study::resolve_server(point.scenario, host);
   make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
   RequestWorkload workload = study::resolve_requests(point.scenario, server.model);
   if (same_requests(workload, other_requests(point.scenario, server.model)))

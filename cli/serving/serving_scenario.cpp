@@ -12,7 +12,6 @@
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/scenario/speculation.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -99,36 +98,6 @@ void refuse_machine_axes(const config::Scenario& scenario, const std::string& in
   for (const config::SweepAxis& axis : scenario.sweep)
     if (axis.key == "machine" || axis.key.starts_with("machine."))
       throw InputError(scenario.file, "sweep." + axis.key + ": " + instead);
-}
-
-sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model, sim::Machine machine) {
-  if (scenario.workload.kv_padding != config::KvPadding::none)
-    throw InputError(scenario.file,
-                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
-  const EngineOptions options = study::resolve_options(scenario, model, machine);
-  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
-    throw InputError(scenario.file,
-                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
-  if (scenario.slo.slowdown && options.speculative_config.enabled())
-    throw InputError(scenario.file,
-                     "slo.slowdown: what a request takes alone is known without speculative_config only");
-  return {.machine = std::move(machine),
-          .model = model,
-          .options = options,
-          .deployment = scenario.deployment,
-          .speculation = study::resolve_speculation(scenario)};
-}
-
-void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
-  if (const auto found = problems(server); !found.empty()) throw InputError(file, found.front());
-}
-
-sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
-  sim::SimulatedServer server = describe_server(scenario, study::resolve_model(scenario), std::move(machine));
-  study::refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
-  study::require_drafts(scenario, server.speculation, server.model, server.options, server.machine);
-  require_runnable(server, scenario.file);
-  return server;
 }
 
 void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {

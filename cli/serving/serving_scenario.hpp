@@ -1,4 +1,4 @@
-// Which server, and which requests, does a scenario describe?
+// Scenarios whose requests are served: how they are read, and what they may ask.
 #pragma once
 
 #include <string>
@@ -21,16 +21,6 @@ void refuse_unserved(const config::Scenario& scenario);
 
 // Throws InputError, with `instead`, where the sweep changes the machine: for what runs or prices on given ones only.
 void refuse_machine_axes(const config::Scenario& scenario, const std::string& instead);
-
-// The scenario's server of `model`, whether `machine` can run it or not. Throws InputError for what no machine can.
-[[nodiscard]] sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model,
-                                                   sim::Machine machine);
-
-// Throws InputError, naming `file`, for a server that cannot run its model.
-void require_runnable(const sim::SimulatedServer& server, const std::string& file);
-
-// Throws InputError for a server that cannot run the scenario's model.
-[[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
 
 // Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
 // or fewer when gpu_memory_utilization of the machine's memory holds fewer. Of several replicas each has its share of

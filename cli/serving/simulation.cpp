@@ -17,6 +17,7 @@
 #include "sim/study/pareto.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -45,7 +46,7 @@ namespace {
                                         Serving serving, config::ChromeTrace* chrome_trace) {
   const config::Scenario& scenario = point.scenario;
   const bool measured = serving != Serving::simulated;
-  sim::SimulatedServer server = resolve_server(scenario, study::resolve_machine(scenario, machine_name));
+  sim::SimulatedServer server = study::resolve_server(scenario, study::resolve_machine(scenario, machine_name));
   if (measured) make_measurable(server, scenario, "give --set machine=FILE with a calibrated file of this machine");
   sim::StepSample sample(sim::kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {

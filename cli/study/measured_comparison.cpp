@@ -18,6 +18,8 @@
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/study_points.hpp"
+#include "study/validate/refused_steps.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -90,10 +92,8 @@ void refuse_elsewhere(const config::Scenario& scenario) {
     candidate->bench.model.plain = weights.shape.plain;
     bench.push_back(candidate->bench);
   }
-  const engine::BenchOptions options{.threads = scenario.measure.threads,
-                                     .repeats = std::max(1, scenario.measure.repeats / kRounds),
-                                     .warm_up = scenario.measure.warm_up,
-                                     .seed = static_cast<std::uint64_t>(scenario.measure.seed)};
+  engine::BenchOptions options = study::bench_options(scenario.measure);
+  options.repeats = std::max(1, options.repeats / kRounds);
   Trace trace = engine::measure_steps(weights, bench, options,
                                       [&bar](const std::string& label, double share) { bar.update(label, share); });
   for (std::size_t index = 0; index < group.size(); ++index)
@@ -124,12 +124,9 @@ struct SpeedUpRange {
   std::vector<TraceStep> steps;
   for (const Candidate& candidate : candidates)
     if (candidate.variant == 0) steps.push_back(measured(candidate));
-  const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, steps);
   std::vector<TraceStep> believed;
-  for (std::size_t row = 0; row < steps.size(); ++row)
-    if (std::none_of(violations.begin(), violations.end(),
-                     [row](const sim::FloorViolation& violation) { return violation.row == row; }))
-      believed.push_back(steps[row]);
+  for (const std::size_t row : study::believed_rows(sim::floor_violations(host, steps), steps.size()))
+    believed.push_back(steps[row]);
   if (believed.size() < kFewestBaselineSteps)
     throw InputError("only " + std::to_string(believed.size()) + " of the baseline's steps can be believed, " +
                      std::to_string(kFewestBaselineSteps) + " are needed to calibrate; widen the sweep");
@@ -139,12 +136,6 @@ struct SpeedUpRange {
 [[nodiscard]] Seconds predicted(const Candidate& candidate, const sim::Machine& machine) {
   return sim::price_step(machine, plan_step(candidate.bench.model, candidate.bench.options, candidate.bench.batch))
       .seconds;
-}
-
-[[nodiscard]] Json choices_json(const config::SweepPoint& point) {
-  Json choices = Json::object();
-  for (const auto& [key, value] : point.choices) choices[key] = value;
-  return choices;
 }
 
 void add_rows(const std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
@@ -176,7 +167,7 @@ void add_rows(const std::vector<Candidate>& candidates, const std::vector<config
     row.emplace_back(number(100 * std::abs(expected - found), 2), 100 * (expected - found));
     table.rows.push_back(std::move(row));
     report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", choices_json(points[candidate.point])},
+                                        {"choices", choices_json(points[candidate.point].choices)},
                                         {"measured_seconds", step.value()},
                                         {"predicted_speed_up", expected},
                                         {"measured_speed_up", found},

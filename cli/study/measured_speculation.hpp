@@ -5,9 +5,6 @@
 
 namespace dculab::cli {
 
-// Of a point of the sweep. Throws InputError when the engine cannot run it with drafts that are accepted as asked.
-void require_measurable_drafts(const config::Scenario& scenario);
-
 // Decodes each point of the sweep with and without drafts, with weights of both models' shapes, and adds predicted |
 // measured | ratio. How many drafts are accepted is what synthetic_acceptance_rates say. `host` is this machine before
 // calibration. Throws InputError when the points cannot be run.

@@ -1,6 +1,5 @@
 #include "cli/study/measured_study.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -24,8 +23,10 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/held_out.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/validate/refused_steps.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -67,11 +68,7 @@ namespace {
       throw InputError(scenario.file, "weights: a study that measures runs one format; sweep something else");
     bench.push_back(bench_point(scenario, weights, point));
   }
-  const engine::BenchOptions options{.threads = scenario.measure.threads,
-                                     .repeats = scenario.measure.repeats,
-                                     .warm_up = scenario.measure.warm_up,
-                                     .seed = static_cast<std::uint64_t>(scenario.measure.seed)};
-  return engine::measure_steps(weights, bench, options,
+  return engine::measure_steps(weights, bench, study::bench_options(scenario.measure),
                                [&bar](const std::string& label, double share) { bar.update(label, share); });
 }
 
@@ -86,10 +83,7 @@ struct Accepted {
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(host, trace.steps);
   add_refusals(violations, trace, report);
   Accepted accepted;
-  for (std::size_t row = 0; row < trace.steps.size(); ++row) {
-    const bool refused = std::any_of(violations.begin(), violations.end(),
-                                     [row](const sim::FloorViolation& violation) { return violation.row == row; });
-    if (refused) continue;
+  for (const std::size_t row : study::believed_rows(violations, trace.steps.size())) {
     accepted.steps.push_back(trace.steps[row]);
     accepted.points.push_back(&points[row]);
   }
@@ -137,22 +131,6 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
   report.tables.push_back(std::move(table));
 }
 
-[[nodiscard]] bool is_exchange(const Op& op) { return op.devices > 1; }
-
-// What the processes of a step spend on exchanging results, predicted and measured; empty where nothing is divided.
-struct ExchangeTimes {
-  Seconds predicted, measured;
-};
-
-[[nodiscard]] std::optional<ExchangeTimes> exchange_times(const TraceStep& step, const sim::Machine& machine) {
-  const StepPlan plan = plan_step(step.model, step.options, step.batch);
-  if (std::ranges::none_of(plan.ops, is_exchange)) return std::nullopt;
-  ExchangeTimes times{sim::exchange_time(sim::price_step(machine, plan)), {}};
-  for (std::size_t op = 0; op < plan.ops.size(); ++op)
-    if (is_exchange(plan.ops[op])) times.measured += step.op_durations[op];
-  return times;
-}
-
 // Of all held-out steps of several processes.
 void add_exchanges(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
   Table table;
@@ -164,7 +142,7 @@ void add_exchanges(const Accepted& accepted, const sim::HoldOutScore& score, Rep
     const std::size_t index = score.held_out[row_index];
     const study::StudyPoint& point = *accepted.points[index];
     const TraceStep& step = accepted.steps[index];
-    const std::optional<ExchangeTimes> times = exchange_times(step, score.fit.machine);
+    const std::optional<study::ExchangeTimes> times = study::exchange_times(step, score.fit.machine);
     if (!times) continue;
     const double ratio = times->predicted / times->measured, share = times->measured / step.duration;
     std::vector<Cell> row;

@@ -91,9 +91,7 @@ struct PointFigures {
 }
 
 [[nodiscard]] Json json_of(const study::StudyPoint& point, const PointFigures& figures) {
-  Json choices = Json::object();
-  for (const auto& [key, value] : point.choices) choices[key] = value;
-  return {{"choices", choices},
+  return {{"choices", choices_json(point.choices)},
           {"step_seconds", figures.seconds.value()},
           {"interval_seconds", {figures.trust.low.value(), figures.trust.high.value()}},
           {"basis", sim::name(figures.trust.basis)},

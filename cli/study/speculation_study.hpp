@@ -10,9 +10,6 @@
 
 namespace dculab::cli {
 
-// Whether this is such a study: the scenario drafts, and asks for nothing that a search or a simulation answers.
-[[nodiscard]] bool is_speculation_study(const config::Scenario& scenario);
-
 // On each of the scenario's machines, named as they are resolved.
 void study_speculation(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report);
 

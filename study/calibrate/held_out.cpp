@@ -1,5 +1,7 @@
 #include "study/calibrate/held_out.hpp"
 
+#include <algorithm>
+
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 
@@ -18,6 +20,8 @@ namespace {
   }
   return by_kv_heads;
 }
+
+[[nodiscard]] bool is_exchange(const Op& op) { return op.devices > 1; }
 
 }  // namespace
 
@@ -42,6 +46,15 @@ std::map<int, sim::Regret> block_size_regrets(const sim::HoldOutScore& score, co
   for (const auto& [kv_heads, choices] : choices_by_kv_heads(score.fit.machine, steps))
     if (const auto regret = sim::decision_regret(choices)) regrets[kv_heads] = *regret;
   return regrets;
+}
+
+std::optional<ExchangeTimes> exchange_times(const TraceStep& step, const sim::Machine& machine) {
+  const StepPlan plan = plan_step(step.model, step.options, step.batch);
+  if (std::ranges::none_of(plan.ops, is_exchange)) return std::nullopt;
+  ExchangeTimes times{sim::exchange_time(sim::price_step(machine, plan)), {}};
+  for (std::size_t op = 0; op < plan.ops.size(); ++op)
+    if (is_exchange(plan.ops[op])) times.measured += step.op_durations[op];
+  return times;
 }
 
 }  // namespace dculab::study

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,12 @@ namespace dculab::study {
 // All steps; nothing for KV heads of which no two block sizes were measured on the same batches.
 [[nodiscard]] std::map<int, sim::Regret> block_size_regrets(const sim::HoldOutScore& score,
                                                             const std::vector<TraceStep>& steps);
+
+// What the processes of a step spend on exchanging results.
+struct ExchangeTimes {
+  Seconds predicted, measured;
+};
+// Nothing where the step is not divided. Precondition: it has durations of ops.
+[[nodiscard]] std::optional<ExchangeTimes> exchange_times(const TraceStep& step, const sim::Machine& machine);
 
 }  // namespace dculab::study

@@ -247,9 +247,7 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
 [[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
   std::vector<TraceStep> accepted;
-  for (std::size_t row = 0; row < trace.steps.size(); ++row)
-    if (std::ranges::find(violations, row, &sim::FloorViolation::row) == violations.end())
-      accepted.push_back(trace.steps[row]);
+  for (const std::size_t row : believed_rows(violations, trace.steps.size())) accepted.push_back(trace.steps[row]);
   return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
 }
 

@@ -62,4 +62,11 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
   return points;
 }
 
+engine::BenchOptions bench_options(const config::Measure& measure) {
+  return {.threads = measure.threads,
+          .repeats = measure.repeats,
+          .warm_up = measure.warm_up,
+          .seed = static_cast<std::uint64_t>(measure.seed)};
+}
+
 }  // namespace dculab::study

@@ -7,6 +7,7 @@
 
 #include "config/scenario_file.hpp"
 #include "core/step_plan.hpp"
+#include "engine/measure/step_bench.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recommend.hpp"
 
@@ -32,5 +33,8 @@ struct StudyPoint {
 // Those of `sweep`, which are points of the scenario's.
 [[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine,
                                                    const std::vector<config::SweepPoint>& sweep);
+
+// How `--measure` runs them.
+[[nodiscard]] engine::BenchOptions bench_options(const config::Measure& measure);
 
 }  // namespace dculab::study

@@ -1,5 +1,6 @@
 #include "study/validate/refused_steps.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "config/unit_text.hpp"
@@ -18,6 +19,13 @@ std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& v
                     " took " + config::short_text(violation->measured) + ", below the " +
                     config::short_text(violation->floor) + " that the " + violation->limit + " allows");
   return lines;
+}
+
+std::vector<std::size_t> believed_rows(const std::vector<sim::FloorViolation>& violations, std::size_t num_rows) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < num_rows; ++row)
+    if (std::ranges::find(violations, row, &sim::FloorViolation::row) == violations.end()) rows.push_back(row);
+  return rows;
 }
 
 }  // namespace dculab::study

@@ -1,6 +1,7 @@
-// Says which measured rows are refused, and why.
+// Which measured rows are refused, and why.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,9 @@ namespace dculab::study {
 // allows".
 [[nodiscard]] std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations,
                                                      const Trace& trace);
+
+// The rows of the others, of `num_rows`.
+[[nodiscard]] std::vector<std::size_t> believed_rows(const std::vector<sim::FloorViolation>& violations,
+                                                     std::size_t num_rows);
 
 }  // namespace dculab::study

@@ -150,18 +150,6 @@ TEST_CASE("a format that the machine has no published rate for is said") {
                         "memory of mi50"));
 }
 
-TEST_CASE("BF16 is told of where it is converted, and not where it is multiplied as fast as F16") {
-  const auto warns = [](const char* machine, const char* stack) {
-    const std::string out =
-        run_dculab({"predict", "--model", "llama-3-8b", "--machine", machine, "--stack", stack}).out;
-    return out.find("weights in bf16: priced as converted to f16") != out.npos;
-  };
-  CHECK(warns("k100-ai", "dculab"));  // its activations are F16
-  CHECK_FALSE(warns("k100-ai", "vllm"));
-  CHECK_FALSE(warns("h800", "vllm"));
-  CHECK(warns("z100", "vllm"));  // no matrix units
-}
-
 TEST_CASE("what all query heads share is told as what it is, and one of a thing in the singular") {
   const std::string out = run_dculab({"predict", "--model", "deepseek-v2-lite", "--machine", "h800"}).out;
   CHECK_THAT(out, ContainsSubstring("latents of 576 values for 16 query heads, block size"));

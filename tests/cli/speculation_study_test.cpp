@@ -1,6 +1,7 @@
 // Drafts in `study`, `predict`, `simulate` and `recommend`.
 #include <algorithm>
 
+#include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -20,7 +21,7 @@ constexpr const char* kSmall =
     "  engine.speculative_config.num_speculative_tokens: [1, 2, 4]\n";
 
 TEST_CASE("a study of drafts says how many tokens to draft at each batch, and up to which they pay", "[main]") {
-  const Json study = run_for_json({"study", "speculation", "--set", "workload.batch=16"});
+  const Json study = run_for_json({"study", "speculation_on_dcu", "--set", "workload.batch=16"});
   const Json& machine = study.at("machines").at(0);
   REQUIRE(machine.at("points").size() == 8);
   for (const Json& point : machine.at("points")) {
@@ -33,6 +34,24 @@ TEST_CASE("a study of drafts says how many tokens to draft at each batch, and up
   CHECK(advice.at("batches").size() == 1);
   CHECK(advice.at("drafts").size() == 8);
   CHECK(study.at("then").size() == 1);  // trees
+}
+
+TEST_CASE("the scenario of drafts is predicted for a server, and measured here beside what is predicted") {
+  const Json predicted = run_for_json({"study", "speculation", "--set", "workload.batch=1"});
+  CHECK(predicted.at("machines").at(0).at("machine") == "x86-server");
+  CHECK(predicted.at("machines").at(0).at("points").size() == 7);
+  const Folder folder;  // a pair that is small enough for a test
+  const Json measured = run_for_json(
+      {"study", "speculation", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu), "--set",
+       "model=dculab-tiny", "weights=checkpoint", "activations=exact", "engine.speculative_config.weights=checkpoint",
+       "engine.speculative_config.model=dculab-tiny-draft", "engine.speculative_config.num_speculative_tokens=2",
+       "workload.batch=1", "workload.context_tokens=64", "measure={repeats: 1, warm_up: 0, threads: 2}"});
+  REQUIRE(measured.at("points").size() == 1);
+  const Json& point = measured.at("points").at(0);
+  CHECK(point.at("measured").at("speed_up").get<double>() > 0);
+  CHECK(point.at("predicted").at("speed_up").get<double>() > 0);
+  CHECK(measured.at("summary").at("count") == 1);
+  CHECK(measured.at("then").size() == 1);  // DCUs, predicted
 }
 
 TEST_CASE("fewer tokens are drafted for a larger batch, and for less is gained") {

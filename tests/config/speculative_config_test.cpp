@@ -1,4 +1,5 @@
 // engine.speculative_config of a scenario.
+#include "config/draft_shape_text.hpp"
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
@@ -46,6 +47,15 @@ TEST_CASE("a tree is read as vLLM has it, or as branches of levels") {
             .options.speculative_config.shape.num_tokens() == 3);
   CHECK(read("{method: medusa, num_speculative_tokens: 3, speculative_token_tree: 2x1x1}")
             .options.speculative_config.num_speculative_tokens() == 3);
+}
+
+TEST_CASE("the shape of a draft is written as it is read") {
+  CHECK(draft_shape_text(chain_shape(4)) == "4");
+  for (const std::string text : {"4x2x1", "2x2", "3x1x1x2"})
+    CHECK(draft_shape_text(parse_draft_shape_text(text)) == text);
+  CHECK(draft_shape_text(parse_draft_shape_text("[(0,), (1,)]")) == "2 in 1 level");
+  CHECK(draft_shape_text(parse_draft_shape_text("[(0,), (1,), (0, 0)]")) == "3 in 2 levels");
+  CHECK(draft_shape_text(parse_draft_shape_text("[(0,), (1,), (0, 0), (0, 1), (1, 0)]")) == "5 in 2 levels");
 }
 
 TEST_CASE("acceptance is a rate, rates by position, by rank, or a trace's") {

@@ -7,9 +7,9 @@
 #include "core/engine_options.hpp"
 #include "sim/hardware/machine.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published.
 [[nodiscard]] std::vector<std::string> format_warnings(const sim::Machine& machine, const EngineOptions& options);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-#include "cli/output/format_warnings.hpp"
+#include "study/scenario/format_warnings.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "core/activation_mode.hpp"
 #include "sim/compute/peak.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // Whether it is the same to a price which of the two is multiplied: both have 16 bits, and matrix units one rate. Our
@@ -58,4 +58,4 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
   return warnings;
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,0 +1,41 @@
+#include "study/scenario/server.hpp"
+
+#include <utility>
+
+#include "core/error.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/speculation.hpp"
+
+namespace dculab::study {
+
+sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model, sim::Machine machine) {
+  if (scenario.workload.kv_padding != config::KvPadding::none)
+    throw InputError(scenario.file,
+                     "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
+  const EngineOptions options = resolve_options(scenario, model, machine);
+  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
+  if (scenario.slo.slowdown && options.speculative_config.enabled())
+    throw InputError(scenario.file,
+                     "slo.slowdown: what a request takes alone is known without speculative_config only");
+  return {.machine = std::move(machine),
+          .model = model,
+          .options = options,
+          .deployment = scenario.deployment,
+          .speculation = resolve_speculation(scenario)};
+}
+
+void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
+  if (const auto found = problems(server); !found.empty()) throw InputError(file, found.front());
+}
+
+sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
+  sim::SimulatedServer server = describe_server(scenario, resolve_model(scenario), std::move(machine));
+  refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
+  require_drafts(scenario, server.speculation, server.model, server.options, server.machine);
+  require_runnable(server, scenario.file);
+  return server;
+}
+
+}  // namespace dculab::study

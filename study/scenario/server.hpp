@@ -1,0 +1,21 @@
+// Which server does a scenario describe?
+#pragma once
+
+#include <string>
+
+#include "config/scenario_file.hpp"
+#include "sim/serving/simulated_server.hpp"
+
+namespace dculab::study {
+
+// The scenario's server of `model`, whether `machine` can run it or not. Throws InputError for what no machine can.
+[[nodiscard]] sim::SimulatedServer describe_server(const config::Scenario& scenario, const ModelShape& model,
+                                                   sim::Machine machine);
+
+// Throws InputError, naming `file`, for a server that cannot run its model.
+void require_runnable(const sim::SimulatedServer& server, const std::string& file);
+
+// Throws InputError for a server that cannot run the scenario's model.
+[[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
+
+}  // namespace dculab::study

@@ -1,0 +1,37 @@
+// What formats make of a price, as a user is told.
+#include "study/scenario/format_warnings.hpp"
+
+#include "config/scenario_document.hpp"
+#include "study/scenario/resolve.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::study {
+namespace {
+
+std::vector<std::string> warnings_of(const std::string& machine, const std::string& more) {
+  const config::Scenario scenario = config::read_scenario(
+      "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: " +
+                                                  machine + "\n" + more + "\n"));
+  const sim::Machine on = resolve_machine(scenario, machine);
+  return format_warnings(on, resolve_options(scenario, resolve_model(scenario), on));
+}
+
+TEST_CASE("BF16 is told of where it is converted, and not where it is multiplied as fast as F16") {
+  const auto warns = [](const std::string& machine, const std::string& stack) {
+    const std::vector<std::string> found = warnings_of(machine, "stack: " + stack);
+    return !found.empty() && found.front().starts_with("weights in bf16: priced as converted to f16");
+  };
+  CHECK(warns("k100-ai", "dculab"));  // its activations are F16
+  CHECK_FALSE(warns("k100-ai", "vllm"));
+  CHECK_FALSE(warns("h800", "vllm"));
+  CHECK(warns("z100", "vllm"));  // no matrix units
+}
+
+TEST_CASE("activations that do not go with the weights are told of") {
+  CHECK(warnings_of("z100", "weights: f16\nkv_cache: {dtype: f16}").empty());
+  CHECK(warnings_of("z100", "weights: f16\nactivations: int8\nkv_cache: {dtype: f16}") ==
+        std::vector<std::string>{"activations int8: not with weights of f16; products are priced with exact ones"});
+}
+
+}  // namespace
+}  // namespace dculab::study
