@@ -122,9 +122,14 @@ MeasuredDrafts measure_drafts(std::vector<DraftPoint> points, const DraftPair& m
                               const engine::BenchOptions& options, const engine::BenchProgress& progress) {
   MeasuredDrafts result{
       .plain = run_plain_steps(points, models, options, progress), .refused = {}, .machine = {}, .points = {}};
+  std::vector<engine::MeasuredDraft> measured = run_points(points, models, options, progress);
+  // Machines get faster and slower within minutes: what the fit knows is from before the drafts and from after them.
+  for (TraceStep& step : run_plain_steps(points, models, options, progress).steps) {
+    step.id += ", after";
+    result.plain.steps.push_back(std::move(step));
+  }
   result.refused = sim::floor_violations(host, result.plain.steps);
   result.machine = fitted(host, result.plain, result.refused);
-  std::vector<engine::MeasuredDraft> measured = run_points(points, models, options, progress);
   for (std::size_t index = 0; index < points.size(); ++index) {
     const DraftPoint& point = points[index];
     const DraftQuestion question = question_of(point.question, models, result.machine);

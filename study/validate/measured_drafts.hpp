@@ -1,4 +1,4 @@
-// What drafts were worth in runs on this machine, beside what steps without drafts let predict.
+// What drafts were worth in runs on this machine, beside what steps without drafts, run before and after, let predict.
 //
 // The machine is fitted to decodes of one token of both models, without drafts; then every point of a sweep is decoded
 // with drafts and without (engine/measure/draft_bench.hpp), and priced on the fitted machine.
@@ -55,7 +55,7 @@ struct DraftErrors {
 [[nodiscard]] DraftErrors errors_of(std::span<const ComparedDraft> points);
 
 struct MeasuredDrafts {
-  Trace plain;                               // of plain_steps()
+  Trace plain;                               // of plain_steps(), before the drafts and after them
   std::vector<sim::FloorViolation> refused;  // rows of it
   sim::Machine machine;                      // fitted to the others
   std::vector<ComparedDraft> points;

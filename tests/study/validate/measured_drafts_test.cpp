@@ -109,9 +109,9 @@ TEST_CASE("a pair of models runs with drafts and without, and is predicted by a 
                                                models, host, options, [&told](const std::string&, double) { ++told; });
   CHECK(told > 0);
   CHECK(drafts.refused.empty());
-  CHECK(drafts.plain.steps.size() == 8);
+  CHECK(drafts.plain.steps.size() == 16);  // before and after
   CHECK_THAT(drafts.machine.sources.at("sustained.dram_bandwidth"),
-             ContainsSubstring("8 measured steps without drafts"));
+             ContainsSubstring("16 measured steps without drafts"));
   REQUIRE(drafts.points.size() == 2);
   for (const ComparedDraft& point : drafts.points) {
     CHECK(point.choices.front().first == "workload.batch");
