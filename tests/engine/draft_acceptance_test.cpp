@@ -45,9 +45,9 @@ std::vector<double> count_first(const DraftShape& shape, SamplingParams params, 
 
 std::vector<double> expected_pairs(const SamplingParams& params, int texts) {
   std::vector<double> expected;
-  const std::vector<double> first = probabilities_of(kTarget.rows[0], params);
+  const std::vector<double> first = probabilities_of(kTargetChain.rows[0], params);
   for (std::size_t token = 0; token < kVocab; ++token)
-    for (const double second : probabilities_of(kTarget.rows[token], params))
+    for (const double second : probabilities_of(kTargetChain.rows[token], params))
       expected.push_back(texts * first[token] * second);
   return expected;
 }
@@ -124,13 +124,13 @@ TEST_CASE("a rule that accepts 1 % too much, or too little, would be caught", "[
 
 TEST_CASE("what is drawn without replacement is so, and drafts agree with what is recorded", "[speculation]") {
   const SamplingParams params{.temperature = 1.0, .top_k = 4, .seed = 5};
-  const std::vector<double> of_draft = probabilities_of(kDraft.rows[2], params);
+  const std::vector<double> of_draft = probabilities_of(kDraftChain.rows[2], params);
   std::map<std::pair<TokenId, TokenId>, double> shares;
   Guesses guesses;
   constexpr int kDraws = 100'000;
   for (std::uint64_t position = 0; position < kDraws; ++position) {
     DraftTree tree;
-    REQUIRE(guesses.add(tree, DraftNode::kRoot, std::vector<int>{0, 1}, kDraft.rows[2], params, position) == 2);
+    REQUIRE(guesses.add(tree, DraftNode::kRoot, std::vector<int>{0, 1}, kDraftChain.rows[2], params, position) == 2);
     REQUIRE(tree.nodes[0].token != tree.nodes[1].token);
     shares[{tree.nodes[0].token, tree.nodes[1].token}] += 1.0 / kDraws;
     REQUIRE(tree.probabilities.size() == 2 * kVocab);
@@ -142,7 +142,7 @@ TEST_CASE("what is drawn without replacement is so, and drafts agree with what i
     CHECK(std::abs(share - expected) < 5 * std::sqrt(expected / kDraws));
   }
   DraftTree few;  // no more than can be drawn
-  CHECK(guesses.add(few, DraftNode::kRoot, std::vector<int>{0, 1, 2, 3, 4, 5}, kDraft.rows[2], params, 1) == 4);
+  CHECK(guesses.add(few, DraftNode::kRoot, std::vector<int>{0, 1, 2, 3, 4, 5}, kDraftChain.rows[2], params, 1) == 4);
 }
 
 }  // namespace dculab::engine

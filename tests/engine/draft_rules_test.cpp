@@ -17,7 +17,7 @@ TEST_CASE("at temperature 0 a tree gives what the model alone gives", "[speculat
       const Verdict verdict = judge.judge(draft, {}, 1, rows_of(draft, last));
       TokenId token = last;
       for (const TokenId next : verdict.tokens) {
-        token = likeliest(kTarget.rows[static_cast<std::size_t>(token)]);
+        token = likeliest(kTargetChain.rows[static_cast<std::size_t>(token)]);
         CHECK(next == token);
       }
       REQUIRE(verdict.path.size() + 1 == verdict.tokens.size());
@@ -39,7 +39,7 @@ TEST_CASE("guesses that were not drawn leave the sampled text as it is, token fo
     const SamplingParams params{.temperature = 1.2, .top_p = 0.95, .seed = seed};
     std::vector<TokenId> alone{0}, drafted{0};
     while (alone.size() < 40)
-      alone.push_back(sampler.sample(kTarget.rows[static_cast<std::size_t>(alone.back())], params, alone.size()));
+      alone.push_back(sampler.sample(kTargetChain.rows[static_cast<std::size_t>(alone.back())], params, alone.size()));
     while (drafted.size() < 40) {
       const DraftTree draft = draft_after(drafted.back(), full_tree_shape(std::vector<int>{2, 2}), {}, drafted.size());
       const Verdict verdict = judge.judge(draft, params, drafted.size(), rows_of(draft, drafted.back()));

@@ -137,6 +137,31 @@ TEST_CASE("prompts that come together find what they begin with, and get the tex
   }
 }
 
+// On a model whose heads the GPU kernels serve.
+TEST_CASE("prompts that come together find what they begin with on --device host-gpu", "[gpu]") {
+  const auto folder = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny-draft";
+  GeneratorOptions options = exact_options();
+  options.device.kind = DeviceKind::host_gpu;
+  options.engine.kv_cache_dtype = Dtype::f16;
+  options.engine.block_size = 4;
+  options.engine.max_num_seqs = 4;
+  options.engine.max_num_batched_tokens = 64;
+  std::vector<TextRequest> requests;
+  for (const char* own : {" dog", "", ""})
+    requests.push_back({.prompt = std::string("Once upon a time there was a") + own, .max_tokens = 2});
+  Generator plain(folder, options);
+  std::vector<std::vector<TokenId>> alone;
+  for (const TextRequest& request : requests)
+    alone.push_back(plain.generate(std::span(&request, 1)).completions.at(0).token_ids);
+  options.engine.enable_prefix_caching = true;
+  const Generation together = Generator(folder, options).generate(requests);
+  for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together.completions[i].token_ids == alone[i]);
+  const auto prompt = std::ssize(together.completions.back().prompt_token_ids);
+  REQUIRE(prompt > 4);
+  CHECK(together.report.num_steps == 2);
+  CHECK(together.report.num_cached_tokens >= 2 * ((prompt - 1) / 4 * 4));  // whole blocks, and a token is computed
+}
+
 TEST_CASE("samples of a prompt are what their seeds give alone") {
   TextRequest request{.prompt = "once upon a time", .max_tokens = 12, .sampling = {.temperature = 1.0, .seed = 40}};
   Generator generator(kTextFolder, exact_options());

@@ -32,8 +32,8 @@ inline Chain chain_from(std::uint64_t seed, double spread, const Chain* other = 
   return chain;
 }
 
-inline const Chain kTarget = chain_from(3, 2.0);
-inline const Chain kDraft = chain_from(8, 2.0, &kTarget, 0.4);
+inline const Chain kTargetChain = chain_from(3, 2.0);
+inline const Chain kDraftChain = chain_from(8, 2.0, &kTargetChain, 0.4);
 
 inline std::vector<double> probabilities_of(const Row& logits, const SamplingParams& params) {
   TokenDistribution distribution;
@@ -64,7 +64,7 @@ inline DraftTree draft_after(TokenId last, const DraftShape& shape, const Sampli
     const auto depth = static_cast<std::uint64_t>(is_root ? 0 : tree.depths()[static_cast<std::size_t>(place)]);
     const int first = tree.num_tokens();
     const int added =
-        guesses.add(tree, place, ranks, kDraft.rows[static_cast<std::size_t>(token)], params, position + depth);
+        guesses.add(tree, place, ranks, kDraftChain.rows[static_cast<std::size_t>(token)], params, position + depth);
     for (int index = 0; index < added; ++index)
       places[static_cast<std::size_t>(children[static_cast<std::size_t>(index)])] = first + index;
   }
@@ -74,7 +74,7 @@ inline DraftTree draft_after(TokenId last, const DraftShape& shape, const Sampli
 inline LogitsOfRow rows_of(const DraftTree& draft, TokenId last) {
   return [&draft, last](int row) -> std::span<const float> {
     const TokenId token = row == 0 ? last : draft.nodes[static_cast<std::size_t>(row - 1)].token;
-    return kTarget.rows[static_cast<std::size_t>(token)];
+    return kTargetChain.rows[static_cast<std::size_t>(token)];
   };
 }
 
