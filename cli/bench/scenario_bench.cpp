@@ -58,20 +58,26 @@ struct DraftHere {
 }
 
 [[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
-                                         const ModelShape& model, int threads,
+                                         const ModelShape& model, const ScenarioBenchChoices& choices,
                                          const config::SpeculationChoice& drafter) {
   const engine::ReplicaChoices replicas =
       replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
+  if (replicas.replicas() > 1 && choices.device.kind != engine::DeviceKind::cpu)
+    throw InputError("--device", "replicas share the CPU; leave --device out, or deployment.data_parallel_size");
   if (!scenario.model.overrides.empty())
     throw InputError(scenario.file, "model: is served as its folder has it; leave changes of its shape out");
-  const int asked = threads > 0 ? threads : scenario.measure.threads;
-  // Weights and swapped blocks are not in memory yet.
+  const int asked = choices.threads > 0 ? choices.threads : scenario.measure.threads;
   const Bytes swap = options.preemption_mode == PreemptionMode::swap ? options.swap_space : Bytes();
-  const engine::OpenDevice here = engine::open_device({});
-  Bytes taken = weight_footprint(model, options.weights) + swap + engine::memory_besides_kv(here, model, options);
-  Bytes draft_block;
+  const engine::OpenDevice here = engine::open_device(choices.device);
+  // Weights and swapped blocks are not in memory yet.
+  const auto taken_by = [&](const ModelShape& shape, WeightFormat weights) {
+    EngineOptions own = options;
+    own.weights = weights;
+    return engine::memory_besides_kv(here, shape, own) + (here.gpu ? Bytes() : weight_footprint(shape, weights));
+  };
+  Bytes taken = taken_by(model, options.weights) + swap, draft_block;
   if (const auto draft = draft_of(drafter, model, options)) {
-    taken += weight_footprint(draft->shape, draft->weights) + engine::memory_besides_kv(here, draft->shape, options);
+    taken += taken_by(draft->shape, draft->weights);
     draft_block = engine::kv_block_bytes(draft->shape, options.block_size, options.kv_cache_dtype);
   }
   const Bytes free = std::max(Bytes(), here.free_memory() - taken) / static_cast<double>(replicas.replicas());
@@ -79,6 +85,7 @@ struct DraftHere {
           .options = options,
           .num_blocks = engine::choose_num_blocks(model, options, std::nullopt, free, draft_block),
           .threads = std::max(1, engine::thread_count(asked) / replicas.replicas()),
+          .device = choices.device,
           .replicas = replicas,
           .speculative_model = drafter.model,
           .draft_weights = drafter.weights};
@@ -123,11 +130,12 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
   Trace trace;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
     const ModelShape model = study::resolve_model(point.scenario);
-    EngineOptions options = study::resolve_options(point.scenario, model, lower::DeviceKind::cpu);
+    const auto kind = choices.device.kind == engine::DeviceKind::cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu;
+    EngineOptions options = engine::options_on(choices.device, study::resolve_options(point.scenario, model, kind));
     if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
     if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
     MeasuredServer server =
-        server_here(point.scenario, options, model, choices.threads, drafter_of(point.scenario, choices.speculation));
+        server_here(point.scenario, options, model, choices, drafter_of(point.scenario, choices.speculation));
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);

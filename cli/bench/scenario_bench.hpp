@@ -7,13 +7,15 @@
 
 #include "cli/output/output.hpp"
 #include "cli/scenario/speculation_choices.hpp"
+#include "engine/executors/open_executor.hpp"
 
 namespace dculab::cli {
 
 struct ScenarioBenchChoices {
   std::string scenario;  // a file, or a name under scenarios
   std::vector<std::string> set;
-  int threads = 0;         // 0: the scenario's measure.threads, or all cores
+  engine::DeviceChoice device{};
+  int threads = 0;         // of the CPU; 0: the scenario's measure.threads, or all cores
   std::string trace_file;  // empty: none
   SpeculationChoices speculation{};
 };

@@ -147,8 +147,8 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option :
-       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--device", "--activations", "--num-prompts",
-        "--seed", "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction",
+       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--activations", "--num-prompts", "--seed",
+        "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction",
         "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
@@ -166,6 +166,7 @@ void run_bench(BenchChoices choices) {
   if (names_scenario(choices.workload.file))
     return show(bench_scenario({.scenario = choices.workload.file,
                                 .set = choices.set,
+                                .device = parse_option("--device", choices.device, engine::parse_device),
                                 .threads = choices.options.threads,
                                 .trace_file = choices.trace_file,
                                 .speculation = choices.speculation}),

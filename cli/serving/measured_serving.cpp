@@ -103,7 +103,7 @@ class Watch {
 
 MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights, const RequestWorkload& workload) {
   engine::OpenModel model = engine::open_model(std::move(weights.model), server.options, std::move(weights.draft),
-                                               engine::open_device({}), server.num_blocks, server.threads);
+                                               engine::open_device(server.device), server.num_blocks, server.threads);
   model.executor->set_op_timing(server.op_timing);
   warm_up(model, server.options, workload);
   engine::ServeCallbacks callbacks;

@@ -16,8 +16,8 @@
 
 namespace dculab::cli {
 
-// The scenario's model on this machine's CPU, with the KV blocks that both halves are given. Weights of another format
-// than the model folder's are random: they are as fast.
+// The scenario's model on a device of this machine, with the KV blocks that both halves are given. Weights of another
+// format than the model folder's are random: they are as fast.
 struct MeasuredServer {
   const config::Scenario& scenario;
   EngineOptions options;
@@ -26,8 +26,9 @@ struct MeasuredServer {
   engine::OpTiming op_timing = engine::OpTiming::off;  // on: the trace knows the ops, and steps are a little slower
   const sim::Machine* machine = nullptr;               // this one, known: then the trace says how cold its caches were
   std::size_t most_trace_steps = 1000;                 // all of them in order, or that many drawn from more
-  engine::ReplicaChoices replicas{};                   // several: blocks, threads and machine are those of each
-  std::string speculative_model{};  // options.speculative_config's draft model or heads: their folder, or a name
+  engine::DeviceChoice device{};
+  engine::ReplicaChoices replicas{};  // several: of the CPU; blocks, threads and machine are those of each
+  std::string speculative_model{};    // options.speculative_config's draft model or heads: their folder, or a name
   std::optional<WeightFormat> draft_weights{};  // of a draft model; absent: its checkpoint's own
 };
 

@@ -41,6 +41,28 @@ TEST_CASE("bench serves a scenario's requests and prints simulate's figures of t
   CHECK(fitted.at("points").size() + fitted.at("refused").size() >= 24);
 }
 
+TEST_CASE("a GPU serves a scenario's requests too") {
+  const Arguments few{"bench",
+                      "--workload",
+                      kChat,
+                      "--set",
+                      "model=dculab-tiny-draft",
+                      "--set",
+                      "sweep={workload.requests_per_second: [300]}",
+                      "--set",
+                      "workload.requests=2",
+                      "--set",
+                      "workload.prompt_tokens=6",
+                      "--set",
+                      "workload.output_tokens=3"};
+  const Json run = run_for_json(with(few, {"--device", "host-gpu"})).at("runs").at(0);
+  CHECK(run.at("requests") == 2);
+  CHECK(run.at("num_blocks") == run_for_json(few).at("runs").at(0).at("num_blocks"));
+  CHECK(run.at("ttft_p50").get<double>() > 0);
+  check_refused(with(few, {"--device", "host-gpu", "--set", "deployment={data_parallel_size: 2}"}),
+                {"--device", "share the CPU"});
+}
+
 TEST_CASE("what a scenario says itself is refused beside it, and what is of scenarios elsewhere") {
   const Arguments bench{"bench", "--workload", kChat};
   check_refused(with(bench, {"--model", "dculab-tiny"}), {"--model", "--set KEY=VALUE"});
@@ -92,12 +114,11 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
 }
 
 TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart") {
-  const Json bench =
-      run_for_json({"bench", "--workload", kChat, "--set", "workload.requests=12", "--set", "engine.max_num_seqs=8",
-                    "--set",
-                    "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, "
-                    "{prefill_replicas: 1, decode_replicas: 1}, "
-                    "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
+  const Json bench = run_for_json({"bench", "--workload", kChat, "--set", "workload.requests=12", "--set",
+                                   "engine.max_num_seqs=8", "--set",
+                                   "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, "
+                                   "{prefill_replicas: 1, decode_replicas: 1}, "
+                                   "{prefill_replicas: 2, decode_replicas: 1, role_switching: {hold: 0 s}}]}"});
   const Json& runs = bench.at("runs");
   REQUIRE(runs.size() == 3);
   for (const Json& run : runs) {
@@ -121,11 +142,11 @@ TEST_CASE("bench serves a scenario with replicas, and with prefill and decode ap
 
 TEST_CASE("a study serves replicas beside their simulation, each priced on its share of the machine") {
   const Folder folder;
-  const Json study = run_for_json(
-      {"study", "measured/replicas", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu), "--set",
-       "measure.repeats=1", "--set", "workload.requests=8", "--set", "workload.requests_per_second=100", "--set",
-       "engine.max_num_seqs=8", "--set",
-       "sweep={deployment: [{data_parallel_size: 2}, {prefill_replicas: 1, decode_replicas: 1}]}"});
+  const Json study =
+      run_for_json({"study", "measured/replicas", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu),
+                    "--set", "measure.repeats=1", "--set", "workload.requests=8", "--set",
+                    "workload.requests_per_second=100", "--set", "engine.max_num_seqs=8", "--set",
+                    "sweep={deployment: [{data_parallel_size: 2}, {prefill_replicas: 1, decode_replicas: 1}]}"});
   const Json& points = study.at("points");
   REQUIRE(points.size() == 2);
   CHECK(study.at("compared") == 10);
