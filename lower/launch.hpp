@@ -58,6 +58,8 @@ struct Arithmetic {
   FlopCount issued;                 // in place of softmax: all that its code issues, at the full rate
   FlopCount packed;                 // softmax, at the rate of pairs of 16 bits
   double integer_instructions = 0;  // in place of the conversions, where the machine multiplies bytes as asked
+  bool has_matrix_instructions = true;  // false: vector units multiply, whatever else the machine has
+  double waves_to_fill = 1;  // of a SIMD, that issue together what it can start: each waits for its own results
 };
 
 // A product whose kernel a probe may have measured on its own.
