@@ -82,8 +82,8 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   return op.kind == OpKind::attention_decode ? std::min<double>(tile.query_tokens, tokens) : 1;
 }
 
-void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid,
-                    double whole_tiles, Arithmetic& arithmetic) {
+void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid, double whole_tiles,
+                    Arithmetic& arithmetic) {
   const double walked_tokens = grid.walked_tokens;
   const AttentionWork& attention = op.attention;
   const double scored = scored_per_seen(op, device);
@@ -161,6 +161,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
+  launch.grid.is_dealt = tile.is_dealt;
   set_arithmetic(op, device, tile, launch.grid, walk.tiles, launch.arithmetic);
   launch.loads_before = tile.loads_before;
   launch.waits_for_table = walk.waits_for_table;
@@ -171,7 +172,7 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
     return;
   }
   if (is_hopper(device) && tile.has_matrix_instructions) launch.overlap = Overlap::all;
-  if (tile.works_in_turn) launch.overlap = Overlap::neighbours;
+  if (tile.works_in_turn) launch.overlap = tile.wave_by_wave ? Overlap::waves : Overlap::neighbours;
   launch.draws_for_idle = tile.issued.each_tile > 0;  // what it does meanwhile is priced
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.query_tokens / kernel.combines_at_a_time;

@@ -56,10 +56,11 @@ struct Slices {
 
 // A product that a kernel does without matrix instructions.
 struct VectorProduct {
-  double issued = 0;         // lane instructions of all workgroups, multiply-adds among them; 0: not counted
-  double waves_to_fill = 1;  // of a SIMD (Arithmetic::waves_to_fill)
-  double workgroups = 0;     // before k is split; 0: not known, as many as fill the device of a few rows
-  double loads_before = 0;   // of a workgroup, that wait for one another
+  double issued = 0;          // lane instructions of all workgroups, multiply-adds among them; 0: not counted
+  double waves_to_fill = 1;   // of a SIMD (Arithmetic::waves_to_fill)
+  double workgroups = 0;      // before k is split; 0: not known, as many as fill the device of a few rows
+  double loads_before = 0;    // of a workgroup, that wait for one another
+  bool wave_by_wave = false;  // a wave waits for what it multiplies: others on its SIMD hide that
 };
 
 // Who rounds the activations that a kernel multiplies in 8 bits: it does, a kernel that is launched before it, or the

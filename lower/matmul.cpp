@@ -106,6 +106,7 @@ void set_vector_units(const VectorProduct& product, Launch& launch) {
   arithmetic.waves_to_fill = product.waves_to_fill;
   launch.grid.workgroups = launch.grid.most_workgroups = product.workgroups;
   launch.loads_before = product.loads_before;
+  if (product.wave_by_wave) launch.overlap = Overlap::waves;
 }
 
 // A kernel before the product reads the weights and writes them as they are multiplied, by nobody else: as the output

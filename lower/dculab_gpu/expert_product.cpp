@@ -65,6 +65,7 @@ void cut_expert_product(const Op& op, const Device& device, Launch& launch) {
     const VectorProduct product = issued_product(op, kernel, launch.tiles.rows);
     arithmetic.issued = FlopCount(product.issued);
     launch.loads_before = product.loads_before;
+    launch.overlap = product.wave_by_wave ? Overlap::waves : Overlap::caches;
   }
   if (const auto compiled = compiled_resources(device.kernel_target, kernel)) launch.resources = *compiled;
   launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));

@@ -93,12 +93,13 @@ struct Multiplying {
   const double rows = kernel.rows / kTileSide, columns = kGemmColumns / kTileSide;
   const double word = rows * columns * how.products + (rows + columns) * (how.widened + 0.25) + 8;
   const double slabs = std::ceil(k / (kGemmSlabWords * how.values));
-  return slabs * (kGemmSlabWords * word + 64 + columns * how.of_weight) / kTileRate + 200;
+  const double slab = kGemmSlabWords * word + 64 + columns * how.of_weight;
+  return slabs * (multiplies_bytes(kernel) ? slab : slab / kTileRate) + 200;  // bytes have the time to find operands
 }
 
 [[nodiscard]] double gemv_lane(const KernelId& kernel, double k) {
   const double rows = kernel.rows;
-  if (multiplies_bytes(kernel)) return std::ceil(k / (16.0 * kernel.wave_size)) * (129 * rows + 70);
+  if (multiplies_bytes(kernel)) return std::ceil(k / (16.0 * kernel.wave_size)) * (33 * rows + 70);
   const double values = kernel.stored == Dtype::f32 ? 4 : 8, widened_x = kernel.values == Dtype::f16 ? values : 0;
   const double scales = kernel.stored == Dtype::fp8_e4m3 ? kGemvColumns : 0;
   const double step = kGemvColumns * values * (rows + widening(kernel.stored)) + rows * (widened_x + scales + 1) + 70;
@@ -118,6 +119,12 @@ struct Multiplying {
   constexpr double kParts = kAbsorbThreads / (kMostLatentRank / double{kAbsorbLaneColumns});
   const double row = kAbsorbLaneColumns * (kernel.rows + widening(kernel.stored)) + 14;
   return std::ceil(k / kParts) * row + 150 * kernel.rows + 200;
+}
+
+// Whose waves load a piece of the weights each and wait for it.
+[[nodiscard]] bool is_gemv(const KernelId& kernel) {
+  return kernel.kernel == Kernel::gemv || kernel.kernel == Kernel::int8_gemv || kernel.kernel == Kernel::expert_gemv ||
+         kernel.kernel == Kernel::absorb_v;
 }
 
 // What a workgroup loads before it goes over the weights, one after the other: where its rows are, of experts; of a
@@ -166,7 +173,8 @@ IssuedWork attention_instructions(const Op& op, int heads) {
   const AttentionWork& work = op.attention;
   if (work.is_latent) return latent_instructions(work);
   if (!work.is_paged) return prefill_instructions(op, kExpandedHeadDim, kExpandedValueDim, Dtype::f16);
-  if (op.kind == OpKind::attention_prefill) return prefill_instructions(op, work.head_dim, work.head_dim, work.kv_dtype);
+  if (op.kind == OpKind::attention_prefill)
+    return prefill_instructions(op, work.head_dim, work.head_dim, work.kv_dtype);
   return decode_instructions(work, heads);
 }
 
@@ -178,7 +186,8 @@ VectorProduct issued_product(const Op& op, const KernelId& kernel, double tiles)
   return {.issued = workgroups * kGemmThreads * columns.lane,
           .waves_to_fill = kWavesToFill,
           .workgroups = workgroups,
-          .loads_before = loads_before(kernel, k)};
+          .loads_before = loads_before(kernel, k),
+          .wave_by_wave = is_gemv(kernel)};
 }
 
 }  // namespace dculab::lower::dculab_gpu

@@ -8,18 +8,19 @@
 //                                  + members of a team * (107 + 7.25 * scores + 2 * rows * values * (heads + widen))
 //           of the workgroup       1050 + 250 * heads + 130 * heads * further rounds of the merge
 //   prefill, a tile                queries * keys: words / 4 * (16 * rows + 8 * (rows + 2) + 13),
-//                                  weights * values: 32 * (rows * columns + rows + columns) + 72, softmax: 90 * rows + 150
+//                                  weights * values: 32 * (rows * columns + rows + columns) + 72,
+//                                  softmax: 90 * rows + 150
 //   latents, a tile                ceil(chunks / slices) * (16 * values + 4 * values * (widen + 1) + 13)
 //                                  + 16 * (2 * rows + 2 * widen + 7) + 340
 //   GEMV, a step of k              4 * rows * values + rows * values of F16 + 4 * values * widen + rows + 70
-//   GEMM, a slab of k              16 * (rows * 8 [* 2 of halves or bytes] [+ 2 * (rows + 8) of halves] + (rows + 8) / 4 + 8)
-//                                  + 64 + 8 * widen
+//   GEMM, a slab of k              16 * (rows * 8 [* 2 of halves or bytes] [+ 2 * (rows + 8) of halves] + (rows + 8) /
+//   4
+//                                  + 8) + 64 + 8 * widen
 //   GPTQ GEMV, 32 values of k      225 * rows + 430;      GEMM: 288 * rows + 503
 //   absorb K, a row of w           8 * rows + 8 * widen + 14
 //
-// where rows, heads, columns and values are those of a lane. Against the loops of 60 instances they err by 3 % in the
-// median and 12 % at most, where eight rows or more of a product, or attention, are concerned; of one row of bytes by
-// 60 %, where loads take the time.
+// where rows, heads, columns and values are those of a lane. How near they are, and what stands beside the counts:
+// docs/reference/cost-law.md.
 #pragma once
 
 #include <algorithm>

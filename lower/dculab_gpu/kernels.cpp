@@ -26,6 +26,7 @@ constexpr double kLoadsBefore = 3;
   constexpr std::int64_t kMost = 1 << 24;  // rows from which nothing is split, whatever the product
   const int m = static_cast<int>(std::min(op.m, kMost)), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
   if (op.weight_format.dtype == Dtype::int4) return plan_gptq_matmul(m, n, k).split.parts;
+  if (op.weight_format.dtype == Dtype::int8) return 1;
   return plan_matmul(m, n, k).split.parts;
 }
 
@@ -84,6 +85,8 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   tile.issued = attention_instructions(op, tile.query_heads * (has_several_new_tokens(op) ? tile.query_tokens : 1));
   tile.loads_before = kLoadsBefore + tile.issued.waits;
   tile.works_in_turn = op.kind == OpKind::attention_decode && !is_team(op, tile.query_heads);
+  tile.wave_by_wave = tile.works_in_turn;
+  tile.is_dealt = true;
   return tile;
 }
 
