@@ -33,7 +33,7 @@ struct Grid {
   // Attention: KV tokens that all workgroups walk, and the one with the most of them; 0 elsewhere.
   double walked_tokens = 0;
   double longest_walk_tokens = 0;
-  bool is_dealt = false;  // to units in turn, all at once where they fit, so that long walks may meet on one
+  bool is_dealt = false;  // to units in turn, whatever there is to walk, so that long walks meet on one
 };
 
 // Of a product: how many tiles y is cut into. 0: no product.

@@ -62,7 +62,8 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
       work.pipe == Pipe::attention ? machine.stack.reached.attention_compute : machine.stack.reached.matmul_compute;
   const Seconds vector = vector_instructions(machine, work, format.dtype) / vector_lanes(machine) +
                          work.packed / (efficiency * packed_lanes(machine, format));
-  return {fastest(work, format.peak, efficiency, vector) / busy_share, floor};
+  const Seconds busy = fastest(work, format.peak, efficiency, vector) / busy_share;
+  return {busy, std::min(floor, busy)};  // what was counted may be less than the format's FLOP
 }
 
 }  // namespace dculab::sim

@@ -41,7 +41,7 @@ def others_are_within(dculab, folder):
                                "--format", "json"], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{folder}: {done.stderr}")
-    rows = json.loads(done.stdout)["rows"]
+    rows = json.loads(done.stdout)["points"]
     inside = sum(row["low"] <= row["measured"] <= row["high"] for row in rows) / len(rows)
     errors = sorted(abs(row["predicted"] / row["measured"] - 1) for row in rows)
     print(f"{folder.name}: {len(rows)} steps of other formats and families within {errors[len(errors) // 2]:.1%} (median) "
