@@ -82,7 +82,7 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
   return op.kind == OpKind::attention_decode ? std::min<double>(tile.query_tokens, tokens) : 1;
 }
 
-void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid,
+void set_arithmetic(const Op& op, const Device& device, const AttentionTile& tile, const Grid& grid, double whole_tiles,
                     Arithmetic& arithmetic) {
   const double walked_tokens = grid.walked_tokens;
   const AttentionWork& attention = op.attention;
@@ -106,10 +106,17 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
     arithmetic.packed = FlopCount(tile.vector_work.half * walked_tokens);
   }
   if (tile.issued.each_tile > 0) {
-    const double tiles = std::max(grid.workgroups, walked_tokens / tile.look_up.tokens);
+    const double tiles =
+        tile.issued.multiplies ? whole_tiles : std::max(grid.workgroups, walked_tokens / tile.look_up.tokens);
     arithmetic.softmax = FlopCount();
     arithmetic.issued = FlopCount(grid.workgroups * tile.issued.once + tiles * tile.issued.each_tile);
+    arithmetic.waves_to_fill = tile.issued.waves_to_fill;
   }
+  if (tile.issued.multiplies) {
+    arithmetic.multiply = FlopCount();
+    arithmetic.stored_values = 0;
+  }
+  arithmetic.has_matrix_instructions = tile.has_matrix_instructions;
   if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
@@ -154,7 +161,8 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;
-  set_arithmetic(op, device, tile, launch.grid, launch.arithmetic);
+  launch.grid.is_dealt = tile.is_dealt;
+  set_arithmetic(op, device, tile, launch.grid, walk.tiles, launch.arithmetic);
   launch.loads_before = tile.loads_before;
   launch.waits_for_table = walk.waits_for_table;
   launch.entries_at_once = std::max(1.0, static_cast<double>(tile.look_up.tokens) / attention.block_size);
@@ -163,8 +171,8 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
     if (op.kind == OpKind::attention_decode) launch.overlap = Overlap::dram_in_turn;
     return;
   }
-  if (is_hopper(device)) launch.overlap = Overlap::all;
-  if (tile.works_in_turn) launch.overlap = Overlap::neighbours;
+  if (is_hopper(device) && tile.has_matrix_instructions) launch.overlap = Overlap::all;
+  if (tile.works_in_turn) launch.overlap = tile.wave_by_wave ? Overlap::waves : Overlap::neighbours;
   launch.draws_for_idle = tile.issued.each_tile > 0;  // what it does meanwhile is priced
   if (kernel.combines_at_a_time > 0 && walk.partitions_combined > 0)
     launch.chained_loads = walk.partitions_combined / attention.query_tokens / kernel.combines_at_a_time;

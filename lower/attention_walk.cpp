@@ -15,6 +15,7 @@ struct Walk {
   double look_ups = 0;    // of entries at a time, likewise
   double workgroups = 0;  // likewise
   double longest = 0;     // tokens walked by the busiest workgroup
+  double tiles = 0;       // of the kernel, likewise
   int partitions = 1;
 };
 
@@ -43,8 +44,9 @@ struct Walk {
   walk.partitions = partition_tokens == 0 ? 1 : ceil_divide(context, partition_tokens) - first;
   walk.workgroups = walk.partitions;
   walk.look_ups = walk.entries = pieces_of(begin, context, work.block_size, partition_tokens, walk.partitions);
-  if (steps_by_tiles(tile, context, work.block_size))
-    walk.look_ups = pieces_of(begin, context, tile.look_up.tokens, partition_tokens, walk.partitions);
+  if (tile.look_up.tokens > 0)
+    walk.tiles = pieces_of(begin, context, tile.look_up.tokens, partition_tokens, walk.partitions);
+  if (steps_by_tiles(tile, context, work.block_size)) walk.look_ups = walk.tiles;
   if (walk.partitions == 1) return walk;
   const int first_end = (first + 1) * partition_tokens;
   const int last_begin = (first + walk.partitions - 1) * partition_tokens;
@@ -69,6 +71,7 @@ void add_paths(const SequenceSlice& sequence, Walk& walk) {
     walk.tokens += pass.tokens;
     walk.entries += pass.entries;
     walk.look_ups += pass.look_ups;
+    walk.tiles += pass.tiles;
     walk.workgroups += pass.workgroups;
     walk.longest = std::max(walk.longest, pass.longest);
     walk.partitions = std::max(walk.partitions, pass.partitions);
@@ -103,7 +106,9 @@ void add_paths(const SequenceSlice& sequence, Walk& walk) {
     const int blocks = blocks_of(begin, end, work.block_size);
     walk.tokens += end - begin;
     walk.entries += blocks;
-    walk.look_ups += steps_by_tiles(tile, end, work.block_size) ? blocks_of(begin, end, tile.look_up.tokens) : blocks;
+    const int tiles = tile.look_up.tokens > 0 ? blocks_of(begin, end, tile.look_up.tokens) : 0;
+    walk.tiles += tiles;
+    walk.look_ups += steps_by_tiles(tile, end, work.block_size) ? tiles : blocks;
     walk.workgroups += 1;
     walk.longest = std::max<double>(walk.longest, end - begin);
   }
@@ -171,6 +176,7 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
     all.tokens += walk.tokens;
     all.workgroups += whole ? work.num_kv_heads : groups * walk.workgroups;
     all.table_entries += groups * walk.entries;
+    all.tiles += groups * walk.tiles;
     all.waits_for_table += groups * walk.look_ups * tile.look_up.waits;
     all.longest_tokens = std::max(all.longest_tokens, whole ? walk.tokens : walk.longest);
     all.longest_context = std::max<double>(all.longest_context, sequence.context_tokens());

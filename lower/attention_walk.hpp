@@ -27,8 +27,11 @@ struct VectorWork {
 // Lane instructions of a workgroup beside its matrix instructions, where its code was counted; 0: softmax's, 10 a
 // score.
 struct IssuedWork {
-  double once = 0;       // before its first tile and after its last
-  double each_tile = 0;  // of look_up.tokens
+  double once = 0;           // before its first tile and after its last
+  double each_tile = 0;      // of look_up.tokens
+  double waits = 0;          // of each workgroup's lanes for one another, in loads from the last cache
+  bool multiplies = false;   // its multiply-adds are among them
+  double waves_to_fill = 1;  // of a SIMD (Arithmetic::waves_to_fill)
 };
 
 // What one workgroup does.
@@ -46,7 +49,10 @@ struct AttentionTile {
   double loads_before = 0;                     // its first tile, that wait for one another
   std::optional<KernelResources> resources{};  // where the kernel's tiles say them
   bool gathers_paths = false;  // of a tree of drafts: what all its tokens see is walked once, the rest token by token
-  bool works_in_turn = false;  // a workgroup waits for its tile before it multiplies it
+  bool works_in_turn = false;  // a workgroup waits for its tile before it multiplies it,
+  bool wave_by_wave = false;   // each of its waves alone
+  bool is_dealt = false;       // Grid::is_dealt
+  bool has_matrix_instructions = true;
 };
 
 struct AttentionWalk {
@@ -57,6 +63,7 @@ struct AttentionWalk {
   double waits_for_table = 0;      // loads of entries that wait for one another within a workgroup, over all of them
   double partitions_combined = 0;  // partial results, of all query tokens, merged by a second pass; 0 = single pass
   double longest_context = 0;      // of a sequence
+  double tiles = 0;                // of look_up.tokens that workgroups go through, the last of each not full
 };
 
 // Workgroups that walk the same KV tokens of one KV head, for different query heads.

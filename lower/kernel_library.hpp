@@ -54,6 +54,15 @@ struct Slices {
   Spills spills{};  // of a workgroup
 };
 
+// A product that a kernel does without matrix instructions.
+struct VectorProduct {
+  double issued = 0;          // lane instructions of all workgroups, multiply-adds among them; 0: not counted
+  double waves_to_fill = 1;   // of a SIMD (Arithmetic::waves_to_fill)
+  double workgroups = 0;      // before k is split; 0: not known, as many as fill the device of a few rows
+  double loads_before = 0;    // of a workgroup, that wait for one another
+  bool wave_by_wave = false;  // a wave waits for what it multiplies: others on its SIMD hide that
+};
+
 // Who rounds the activations that a kernel multiplies in 8 bits: it does, a kernel that is launched before it, or the
 // op before as it writes them, at no cost that is counted.
 enum class Rounding : std::uint8_t { itself, kernel_before, op_before };
@@ -72,6 +81,8 @@ struct MatmulKernel {
   Slabs (*slabs)(const Device&) = nullptr;
   // What it multiplies in; none: the format of the activations.
   Multiplied (*multiplied)(const Op&, const Device&) = nullptr;
+  // How it multiplies on vector units; none, or nothing for an op: on whatever the machine has that is faster.
+  std::optional<VectorProduct> (*on_vector_units)(const Op&, const Device&) = nullptr;
   // How it slices k; none: it does not.
   Slices (*slices)(const Op&, const Device&) = nullptr;
   Rounding rounding = Rounding::itself;

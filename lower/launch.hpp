@@ -33,6 +33,7 @@ struct Grid {
   // Attention: KV tokens that all workgroups walk, and the one with the most of them; 0 elsewhere.
   double walked_tokens = 0;
   double longest_walk_tokens = 0;
+  bool is_dealt = false;  // to units in turn, whatever there is to walk, so that long walks meet on one
 };
 
 // Of a product: how many tiles y is cut into. 0: no product.
@@ -53,11 +54,13 @@ struct Arithmetic {
   double tile_rows = 16;             // to which matrix cores pad them
   double stored_values = 0;          // loaded, and converted where they are not stored in what is multiplied
   Dtype stored = Dtype::f32;
-  double shaping_per_value = 0;     // instructions that bring a stored value to where it is multiplied
-  FlopCount softmax;                // instructions
-  FlopCount issued;                 // in place of softmax: all that its code issues, at the full rate
-  FlopCount packed;                 // softmax, at the rate of pairs of 16 bits
-  double integer_instructions = 0;  // in place of the conversions, where the machine multiplies bytes as asked
+  double shaping_per_value = 0;         // instructions that bring a stored value to where it is multiplied
+  FlopCount softmax;                    // instructions
+  FlopCount issued;                     // in place of softmax: all that its code issues, at the full rate
+  FlopCount packed;                     // softmax, at the rate of pairs of 16 bits
+  double integer_instructions = 0;      // in place of the conversions, where the machine multiplies bytes as asked
+  bool has_matrix_instructions = true;  // false: vector units multiply, whatever else the machine has
+  double waves_to_fill = 1;  // of a SIMD, that issue together what it can start: each waits for its own results
 };
 
 // A product whose kernel a probe may have measured on its own.
@@ -75,6 +78,7 @@ enum class Overlap : std::uint8_t {
   all,           // DRAM too
   dram_in_turn,  // caches partially, DRAM not at all
   neighbours,    // a workgroup waits before it works: only others on its unit hide that, the more the better
+  waves,         // a wave does: others on its SIMD hide that
 };
 
 // Values for which there are no registers: stored to memory and loaded again.

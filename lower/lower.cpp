@@ -6,11 +6,13 @@
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/dculab_gpu/expert_product.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/kernels.hpp"
 #include "lower/dculab_gpu/latent_expansion.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 #include "lower/delta_rule.hpp"
 #include "lower/elementwise.hpp"
 #include "lower/expert_product.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "lower/index_scores.hpp"
 #include "lower/matmul.hpp"
 
@@ -37,11 +39,20 @@ void add_accesses(const Op& op, Launch& launch) {
 // Whether a launch is that of the op, or of one expert's product, from which that of all follows.
 enum class Extent : std::uint8_t { op, one_expert };
 
-void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, const Kernels& kernels, Launch& launch) {
+// Our own kernel for products, or that of the library that it calls. Those of experts call none.
+[[nodiscard]] const MatmulKernel& called(const MatmulKernel& kernel, const Op& op, Extent extent,
+                                         const Device& device) {
+  if (&kernel != &dculab_gpu::kMatmul || extent == Extent::one_expert || !dculab_gpu::calls_library(op, device))
+    return kernel;
+  return is_nvidia(device) ? gemm::kCublas : gemm::kRocblas;
+}
+
+void lower_by_kind(const Op& op, Extent extent, const StepPlan& step, const Device& device, const Kernels& kernels,
+                   Launch& launch) {
   const ChosenKernel chosen = kernel_for(kernels, op, device);
   const bool multiplies = chosen.matmul != nullptr || chosen.attention != nullptr;
   if (multiplies) launch.arithmetic.multiplied_in = multiplied_in(op);
-  if (chosen.matmul != nullptr) return lower_matmul(op, *chosen.matmul, device, launch);
+  if (chosen.matmul != nullptr) return lower_matmul(op, called(*chosen.matmul, op, extent, device), device, launch);
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
@@ -62,16 +73,19 @@ void lower_by_kind(const Op& op, const StepPlan& step, const Device& device, con
 }
 
 // What is known of our own GPU kernels: registers and LDS as compiled, which stand for those of other libraries too
-// unless their tiles are known, and what they ask memory for.
+// unless their tiles are known, and what they ask memory for. NVIDIA's libraries have little in common with them.
 void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const Device& device, bool are_ours,
                        Launch& launch) {
-  if (!are_ours && device.kernel_target.empty()) return;
+  if (!are_ours && (device.kernel_target.empty() || is_nvidia(device))) return;
+  if (are_ours && extent == Extent::op) {
+    launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
+    if (dculab_gpu::calls_library(op, device)) return;
+  }
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;
   const dculab_gpu::KernelId id = dculab_gpu::kernel_of(op, device.waves.wave_size, heads);
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
   if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
   if (!are_ours || extent == Extent::one_expert) return;
-  launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
   dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
   if (launch.streams.count > 0) dculab_gpu::add_expansion(launch.streams, op, step);
 }
@@ -109,7 +123,7 @@ void lower_to(Launch& launch, const Op& op, Extent extent, const ExpertKernel* e
               const Device& device, const Kernels& kernels) {
   add_accesses(op, launch);
   experts != nullptr ? lower_experts(op, *experts, step.batch.num_tokens(), device, launch)
-                     : lower_by_kind(op, step, device, kernels, launch);
+                     : lower_by_kind(op, extent, step, device, kernels, launch);
   if (device.kind == DeviceKind::gpu) add_what_is_known(op, extent, step, device, are_ours(kernels), launch);
   add_unfused(op, kernels.unfused, device, launch);
   add_entry_kernels(op, kernels.entries, launch);

@@ -95,6 +95,20 @@ void set_slices(const Op& op, const Slices& slices, Launch& launch) {
   arithmetic.shaping_per_value = slices.per_weight;
 }
 
+void set_vector_units(const VectorProduct& product, Launch& launch) {
+  Arithmetic& arithmetic = launch.arithmetic;
+  launch.overlap = Overlap::caches;
+  arithmetic.has_matrix_instructions = false;
+  if (product.issued <= 0) return;
+  arithmetic.multiply = FlopCount();
+  arithmetic.stored_values = arithmetic.integer_instructions = 0;
+  arithmetic.issued = FlopCount(product.issued);
+  arithmetic.waves_to_fill = product.waves_to_fill;
+  launch.grid.workgroups = launch.grid.most_workgroups = product.workgroups;
+  launch.loads_before = product.loads_before;
+  if (product.wave_by_wave) launch.overlap = Overlap::waves;
+}
+
 // A kernel before the product reads the weights and writes them as they are multiplied, by nobody else: as the output
 // counts it.
 void widen_first(const Op& op, double instructions, Launch& launch) {
@@ -173,8 +187,11 @@ void lower_matmul(const Op& op, const MatmulKernel& kernel, const Device& device
   launch.overlap = is_hopper(device) ? Overlap::all : Overlap::caches;
   launch.draws_for_idle = true;
   if (is_tiled) launch.most_parts = most_parts;
-  if (is_tiled && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   launch.sums = static_cast<double>(op.m) * static_cast<double>(op.n);
+  if (kernel.on_vector_units != nullptr)
+    if (const auto product = kernel.on_vector_units(op, device)) set_vector_units(*product, launch);
+  const bool has_own_grid = launch.arithmetic.waves_to_fill > 1;
+  if ((is_tiled || has_own_grid) && kernel.parts != nullptr) launch.parts = kernel.parts(op, device);
   if (kernel.slices != nullptr) set_slices(op, kernel.slices(op, device), launch);
   if (kernel.widening > 0) widen_first(op, kernel.widening, launch);
 }

@@ -6,6 +6,7 @@
 
 #include "lower/dculab_gpu/compiled_kernels.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
+#include "lower/dculab_gpu/issued_work.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 
@@ -60,6 +61,12 @@ void cut_expert_product(const Op& op, const Device& device, Launch& launch) {
   arithmetic.rows = static_cast<double>(op.m) / launch.tiles.rows;
   arithmetic.stored_values = static_cast<double>(op.n) * static_cast<double>(op.k) * launch.tiles.rows;
   if (launch.product) launch.product->rows = arithmetic.rows;
+  if (is_counted(device)) {
+    const VectorProduct product = issued_product(op, kernel, launch.tiles.rows);
+    arithmetic.issued = FlopCount(product.issued);
+    launch.loads_before = product.loads_before;
+    launch.overlap = product.wave_by_wave ? Overlap::waves : Overlap::caches;
+  }
   if (const auto compiled = compiled_resources(device.kernel_target, kernel)) launch.resources = *compiled;
   launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));
   launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);

@@ -5,11 +5,16 @@
 
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/dculab_gpu/issued_work.hpp"
+#include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {
+
+// How much there is to do, where it lies, the queries: each is needed for the next.
+constexpr double kLoadsBefore = 3;
 
 [[nodiscard]] int gemv_rows(const Device& /*device*/) { return kGemvMaxRows; }
 
@@ -21,7 +26,15 @@ namespace {
   constexpr std::int64_t kMost = 1 << 24;  // rows from which nothing is split, whatever the product
   const int m = static_cast<int>(std::min(op.m, kMost)), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
   if (op.weight_format.dtype == Dtype::int4) return plan_gptq_matmul(m, n, k).split.parts;
+  if (op.weight_format.dtype == Dtype::int8) return 1;
   return plan_matmul(m, n, k).split.parts;
+}
+
+[[nodiscard]] std::optional<VectorProduct> on_vector_units(const Op& op, const Device& device) {
+  if (!is_counted(device)) return VectorProduct{};
+  const KernelId kernel = kernel_of(op, device.waves.wave_size, 1);
+  const double tiles = std::ceil(static_cast<double>(op.m) / std::max(1, kernel.rows));
+  return issued_product(op, kernel, tiles);
 }
 
 // Query rows of a workgroup of prefill attention: of expanded latents, as those are filled up.
@@ -37,8 +50,8 @@ namespace {
   if (op.kind == OpKind::attention_prefill)
     return {.tokens = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).tokens};
   const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
-  const int rows = tiling.lane_heads * 128 / bits(work.kv_dtype) < kPagedAttentionLaneSums ? 4 : 2;
-  return {.tokens = kPagedAttentionThreads / tiling.token_lanes * std::min(rows, tiling.token_lanes), .waits = 0};
+  const int rows = paged_attention_rows(work.kv_dtype, tiling);
+  return {.tokens = kPagedAttentionThreads / tiling.token_lanes * rows, .waits = 0};
 }
 
 // Pairs of a new token and a head of the group are rows, as many as the lanes of a workgroup serve, or equal tiles of
@@ -53,13 +66,27 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   tile.query_tokens = ceil_divide(tokens, tiles);
 }
 
-[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& /*device*/,
+// Lanes that share their heads have the next tokens under way while they work on these, as those of latents do.
+[[nodiscard]] bool is_team(const Op& op, int heads) {
+  const AttentionWork& work = op.attention;
+  return work.is_latent || tile_paged_attention(work.kv_dtype, work.head_dim, heads).team > 1;
+}
+
+[[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
                                  const ParameterChoices& /*chosen*/) {
   // H2O's pass: each new token walks what it sees, and the group walks it together.
-  if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(op.attention)};
+  if (op.kind == OpKind::attention_scores)
+    return {.query_heads = group_size(op.attention), .has_matrix_instructions = false};
   AttentionTile tile = attention_tile(op, step.attention_split);
   if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
   tile.look_up = look_up(op, tile.query_heads);
+  tile.has_matrix_instructions = false;
+  if (!is_counted(device)) return tile;
+  tile.issued = attention_instructions(op, tile.query_heads * (has_several_new_tokens(op) ? tile.query_tokens : 1));
+  tile.loads_before = kLoadsBefore + tile.issued.waits;
+  tile.works_in_turn = op.kind == OpKind::attention_decode && !is_team(op, tile.query_heads);
+  tile.wave_by_wave = tile.works_in_turn;
+  tile.is_dealt = true;
   return tile;
 }
 
@@ -79,7 +106,8 @@ constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .runs_on = runs_on_gpus,
                                       .formats = kFormats,
                                       .tile = matmul_tile,
-                                      .parts = parts};
+                                      .parts = parts,
+                                      .on_vector_units = on_vector_units};
 
 constexpr AttentionKernel kAttention{
     .name = "dculab_gpu",
@@ -87,6 +115,12 @@ constexpr AttentionKernel kAttention{
     .limits = {.head_dims = kHeadDims, .kv_dtypes = kKvDtypes, .latents = Latents::takes},
     .runs_on = runs_on_gpus,
     .tile = tile};
+
+bool calls_library(const Op& op, const Device& device) {
+  const bool has_bias = op.num_operands > 3 && op.operands()[3].role == OperandRole::weight;
+  return device.has_matrix_cores && op.kind == OpKind::matmul && op.groups.count == 0 && op.m > kGemvMaxRows &&
+         op.weight_format.dtype == Dtype::f16 && op.activation_dtype == Dtype::f16 && !has_bias;
+}
 
 AttentionTile attention_tile(const Op& op, const AttentionSplit& split) {
   const AttentionWork& work = op.attention;

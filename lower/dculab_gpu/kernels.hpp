@@ -10,6 +10,10 @@ namespace dculab::lower::dculab_gpu {
 extern const lower::MatmulKernel kMatmul;
 extern const AttentionKernel kAttention;
 
+// Whether the vendor's library multiplies, as kernels/gpu/launch/matmul.cpp asks it to where the build has found it. On
+// devices with matrix cores it is taken to be there.
+[[nodiscard]] bool calls_library(const Op& op, const Device& device);
+
 [[nodiscard]] AttentionTile attention_tile(const Op& op, const AttentionSplit& split);
 
 }  // namespace dculab::lower::dculab_gpu

@@ -27,18 +27,25 @@ using lower::Pipe;
 
 [[nodiscard]] Seconds fastest(const Arithmetic& work, const Peak& peak, double efficiency, Seconds vector) {
   const Seconds on_vector_units = work.multiply / (peak.vector * efficiency) + vector;
-  if (!peak.matrix) return on_vector_units;
+  if (!peak.matrix || !work.has_matrix_instructions) return on_vector_units;
   const double rows = std::ceil(work.rows / work.tile_rows) * work.tile_rows / work.rows;
   const Seconds on_matrix_cores = std::max(work.multiply * rows / (*peak.matrix * efficiency), vector);
   return std::min(on_vector_units, on_matrix_cores);
+}
+
+// Of what the SIMDs that have a wave could start, what their waves issue.
+[[nodiscard]] double filled_share(const Machine& machine, const Arithmetic& work, const Parallelism& parallel) {
+  if (work.waves_to_fill <= 1) return 1;
+  const double waves = parallel.concurrent * parallel.waves_per_workgroup / parallel.active_units;
+  return std::min(1.0, std::max(1.0, waves / machine.waves.simds_per_unit) / work.waves_to_fill);
 }
 
 }  // namespace
 
 ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Launch& launch,
                          const Parallelism& parallel) {
-  const double busy_share = parallel.busy_units() / machine.compute_units;
   const Arithmetic& work = launch.arithmetic;
+  const double busy_share = parallel.busy_units() * filled_share(machine, work, parallel) / machine.compute_units;
   if (work.pipe == Pipe::elementwise) {
     const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
     const Seconds beside = vector_instructions(machine, work, Dtype::f32) / vector_lanes(machine);
@@ -46,7 +53,7 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
     return {(flops + beside) / busy_share, op.flops / peak};
   }
   const MultiplyFormat format = multiply_format(machine, work.multiplied_in);
-  const Seconds floor = op.flops / highest_rate(format.peak);
+  const Seconds floor = op.flops / (work.has_matrix_instructions ? highest_rate(format.peak) : format.peak.vector);
   if (const auto rate = launch.product ? matmul_rate(machine, *launch.product) : std::nullopt) {
     const FlopsPerSecond reached = std::min(*rate, highest_rate(format.peak)) * machine.stack.reached.matmul_compute;
     return {op.flops / (reached * busy_share), floor};
@@ -55,7 +62,8 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
       work.pipe == Pipe::attention ? machine.stack.reached.attention_compute : machine.stack.reached.matmul_compute;
   const Seconds vector = vector_instructions(machine, work, format.dtype) / vector_lanes(machine) +
                          work.packed / (efficiency * packed_lanes(machine, format));
-  return {fastest(work, format.peak, efficiency, vector) / busy_share, floor};
+  const Seconds busy = fastest(work, format.peak, efficiency, vector) / busy_share;
+  return {busy, std::min(floor, busy)};  // what was counted may be less than the format's FLOP
 }
 
 }  // namespace dculab::sim

@@ -34,7 +34,8 @@ Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Tea
   if (launch.grid.longest_walk_tokens > 0) {
     const double balance = std::max(1.0, launch.grid.walked_tokens / launch.grid.longest_walk_tokens);
     result.concurrent = std::min(result.concurrent, balance);
-    result.active_units = std::min(result.active_units, balance);
+    const double on_one = launch.grid.is_dealt ? std::ceil(balance / units) : 1;
+    result.active_units = std::min(result.active_units, balance / on_one);
   }
   result.busy_simds = busy_simds(machine, result);
   return result;

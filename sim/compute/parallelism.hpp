@@ -6,6 +6,8 @@
 //   active units     = workgroups / ceil(workgroups / compute units)        mean units with work
 //   balance          = total walk / longest walk                            ragged attention: the longest one ends last
 //   concurrent, active units <= balance
+//                active units <= balance / ceil(balance / compute units)   where workgroups are dealt out in turn, so
+//                                                                          that long walks meet (Grid::is_dealt)
 //
 //   busy SIMDs       = min(1, concurrent * waves / (active units * SIMDs of a unit))           of the active units
 //

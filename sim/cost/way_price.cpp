@@ -74,11 +74,11 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   return bound;
 }
 
-// Of attention alone. Levels hand on to each other what a workgroup then waits for and works on: with one workgroup on
-// a unit the three add up; with many, they hide each other as far as the stack's kernels reach.
-[[nodiscard]] Seconds beside_neighbours(const Resources& resources, const Parallelism& parallel, double overlap,
-                                        double norm) {
-  const double neighbours = std::max(1.0, parallel.concurrent / parallel.active_units);
+// Levels hand on to each other what a workgroup, or a wave, then waits for and works on: with one
+// on a unit, or on a SIMD, the three add up; with many, they hide each other as far as the stack's kernels reach.
+[[nodiscard]] Seconds beside_neighbours(const Resources& resources, const Parallelism& parallel, double on_each,
+                                        double overlap, double norm) {
+  const double neighbours = std::max(1.0, parallel.concurrent / parallel.active_units * on_each);
   const std::span<const Seconds> all(resources);
   const std::array<Seconds, 3> parts{smooth_max(all.first(kMaxMemoryLevels), norm), all[kMaxMemoryLevels],
                                      all[kMaxMemoryLevels + 1]};
@@ -149,8 +149,12 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   price.adding = adding_time(machine, launch, way.parts);
   Resources resources = resources_of(lowered, price, levels);
   if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});
-  const Seconds busy = launch.overlap == Overlap::neighbours
-                           ? beside_neighbours(resources, price.parallel, machine.stack.reached.overlap, norm)
+  const bool by_waves = launch.overlap == Overlap::waves;
+  const double on_each = by_waves ? price.parallel.waves_per_workgroup / machine.waves.simds_per_unit : 1;
+  const Reached& reached = machine.stack.reached;
+  const double overlap = op.kind == OpKind::matmul ? reached.matmul_overlap : reached.overlap;
+  const Seconds busy = by_waves || launch.overlap == Overlap::neighbours
+                           ? beside_neighbours(resources, price.parallel, on_each, overlap, norm)
                            : smooth_max(resources, norm);
   price.seconds = price.launch + price.lookups + price.chain + price.adding + price.in_turn + busy;
   price.bound = bound_of(price, machine, levels);

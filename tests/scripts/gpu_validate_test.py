@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as name:
     done = validate("host-gpu", "--output", results)
     assert done.returncode == 0, done.stdout + done.stderr
     stages = [line for line in done.stdout.splitlines() if line.startswith("== ")]
-    assert len(stages) == 7 and all("EMULATED" in stage for stage in stages), stages
+    assert len(stages) == 8 and all("EMULATED" in stage for stage in stages), stages
     assert json.loads((results / "probe.json").read_text())["emulated"] is True
     assert not (results / "machine.yaml").exists()
     held_out = json.loads((results / "held-out.json").read_text())
@@ -73,6 +73,9 @@ with tempfile.TemporaryDirectory() as name:
     assert [entry["num_key_value_heads"] for entry in held_out["regret"]] == [1, 2, 4]
     trace = gzip.decompress((results / "decode.jsonl.gz").read_bytes()).decode().splitlines()
     assert json.loads(trace[0])["device"].startswith("host build") and len(trace) == 1 + 24
+    other = gzip.decompress((results / "others" / "int4.jsonl.gz").read_bytes()).decode().splitlines()
+    assert len(other) == 2 and json.loads(other[1])["options"]["weights"] == "gptq-int4", other
+    assert (results / "others" / "before.txt").exists()
 
     # Emulated times are never taken for a GPU's, and no traces are no success.
     refused = check_traces(folder / "devices")

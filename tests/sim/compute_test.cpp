@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/flash_attention/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "model/plan_step.hpp"
 #include "sim/compute/peak.hpp"
@@ -15,7 +16,7 @@
 namespace dculab::sim::test {
 namespace {
 
-// y[m, n] = x[m, k] w[n, k]^T in F16, in tiles of 128 x 128, with int4 weights of 64 x 128.
+// y[m, n] = x[m, k] w[n, k]^T in F16, by a library in tiles of 128 x 256, with int4 weights of 64 x 256.
 Op matmul(int m, int n, int k, Dtype weights = Dtype::f16) {
   Op op;
   op.kind = OpKind::matmul;
@@ -34,6 +35,7 @@ Machine ideal_gpu() {
   Machine machine = a100_like();
   machine.stack.reached.matmul_compute = 1;
   machine.stack.reached.conversion_compute = 1;
+  machine.stack.kernels.matmul = {&lower::gemm::kCublas};
   return machine;
 }
 
@@ -168,9 +170,9 @@ TEST_CASE("wave quantisation: the busiest unit decides") {
   Machine machine = ideal_gpu();
   machine.compute_units = 100;
   // 10 x 20 = 200 tiles, two for each unit; one tile more makes three.
-  const Parallelism even = parallelism(machine, matmul(1280, 2560, 512));
+  const Parallelism even = parallelism(machine, matmul(1280, 5120, 512));
   CHECK(even.active_units * std::ceil(even.workgroups / 100) == Approx(even.workgroups));
-  Op op = matmul(128 * 67, 128 * 9, 512);  // 603 tiles
+  Op op = matmul(128 * 67, 256 * 9, 512);  // 603 tiles
   const Parallelism odd = parallelism(machine, op);
   REQUIRE(odd.workgroups == 603);
   CHECK(odd.active_units == Approx(603.0 / 7));
@@ -192,6 +194,8 @@ TEST_CASE("NVIDIA's decode attention computes 64 rows for however few heads shar
   const auto seconds = [&whole](Machine machine, int heads) {
     machine.peaks[Dtype::f16].vector = FlopsPerSecond(1e9);
     machine.stack.reached.attention_compute = 1;
+    machine.stack.kernels.matmul = {&lower::gemm::kCublas};
+    machine.stack.kernels.attention_decode = {&lower::flash_attention::kFlashAttention2};
     whole.active_units = machine.compute_units;
     ModelShape model = llama_3_8b();
     model.kinds[0].gqa().heads.num_attention_heads = heads * model.kinds[0].gqa().heads.num_key_value_heads;
@@ -219,6 +223,8 @@ TEST_CASE("a matrix-vector product is split until the machine is full, but not b
 TEST_CASE("tiles are split along k into whole parts, of which those that fill more units or places are tried") {
   Machine machine = ideal_gpu();
   machine.compute_units = 100;
+  machine.stack.kernels.matmul.clear();  // our own, in tiles of 128 x 128, as on AMD's devices
+  machine.compute_capability.clear();
   const auto splits = [&](const Op& op) {
     std::vector<double> tried;
     const lower::Launch launch = lowered(machine, op);

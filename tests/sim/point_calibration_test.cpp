@@ -4,6 +4,8 @@
 #include <cmath>
 #include <deque>
 
+#include "lower/flash_attention/kernels.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "model/plan_step.hpp"
 #include "sim/study/naive_roofline.hpp"
 #include "sim/study/serving_recipe.hpp"
@@ -36,6 +38,9 @@ struct Points {
     file.vendor = lower::Vendor::nvidia;
     file.stack.name = program + " 1";
     file.stack.program = program;
+    file.stack.kernels.matmul = {&lower::gemm::kCublas};
+    file.stack.kernels.attention_prefill =
+        file.stack.kernels.attention_decode = {&lower::flash_attention::kFlashAttention2};
     return file;
   }
 
@@ -98,7 +103,7 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
   Points known;
   const Machine file = Points::file("fresh", "one");
   Machine worn = file;
-  worn.sustained.dram_bandwidth = 0.68;
+  worn.sustained.dram_bandwidth = 0.66;
   for (const char* program : {"one", "two", "three"}) {
     known.add("worn", program, worn);
     known.add("fresh", program, file);

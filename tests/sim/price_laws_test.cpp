@@ -216,9 +216,15 @@ TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are l
     for (std::size_t index = 0; index < step.ops.size(); ++index) {
       const OpPrice& price = step.ops[index];
       const Seconds memory = price.in_turn > Seconds{} ? slowest_of_caches(price, machine) : price.memory;
-      const Seconds left = std::max(memory, price.latency);
-      const Seconds sum = price.launch + price.lookups + price.adding + price.in_turn + left;
-      CHECK(price.seconds.value() == Approx(sum.value()).epsilon(kRounding));
+      const Seconds left = std::max(memory, price.latency), hidden = std::min(memory, price.latency);
+      const Seconds sum = price.launch + price.lookups + price.chain + price.adding + price.in_turn + left;
+      // Of few waves each waits for its own loads, one after the other.
+      if (lower::lower(each.plan.ops[index], each.plan, machine).overlap == lower::Overlap::waves) {
+        CHECK(price.seconds >= sum * (1 - kRounding));
+        CHECK(price.seconds <= (sum + hidden) * (1 + kRounding));
+      } else {
+        CHECK(price.seconds.value() == Approx(sum.value()).epsilon(kRounding));
+      }
       CHECK(price.bound.kind != BoundKind::compute);
     }
   });
@@ -227,14 +233,14 @@ TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are l
 TEST_CASE("the bound is the largest term, and the time at least that") {
   for_random_cases(10, [](const Case& each, RandomCases&) {
     for (const OpPrice& price : each.price.ops) {
-      const Seconds largest =
-          std::max({price.compute, price.memory, price.adding, price.latency, price.lookups, price.launch});
+      const Seconds largest = std::max(
+          {price.compute, price.memory, price.adding, price.latency, price.lookups, price.chain, price.launch});
       CHECK(price.seconds >= largest);
       const bool latency = price.bound.kind == BoundKind::latency;
       const Seconds named = price.bound.kind == BoundKind::compute  ? price.compute
                             : price.bound.kind == BoundKind::memory ? std::max(price.memory, price.adding)
-                            : latency                               ? std::max(price.latency, price.lookups)
-                                                                    : price.launch;
+                            : latency ? std::max({price.latency, price.lookups, price.chain})
+                                      : price.launch;
       CHECK(named == largest);
     }
   });

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "lower/flash_attention/kernels.hpp"
+#include "lower/gemm/kernels.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/serving_recipe.hpp"
@@ -127,8 +129,16 @@ TEST_CASE("the bound names the host and the exchange when they dominate") {
   CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "exchange");
 }
 
+Machine with_libraries() {
+  Machine machine = test::a100_like();
+  machine.stack.kernels.matmul = {&lower::gemm::kCublas};
+  machine.stack.kernels.attention_prefill =
+      machine.stack.kernels.attention_decode = {&lower::flash_attention::kFlashAttention2};
+  return machine;
+}
+
 TEST_CASE("the bound of a kernel counts what comes with it: a second kernel") {
-  const Machine machine = test::a100_like();
+  const Machine machine = with_libraries();
   const StepPlan plan = plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::decode, 64, 4096));
   const auto recipe_of = [&plan](std::initializer_list<OpKind> kinds) {
     StepPlan kernels{.ops = {}, .batch = plan.batch, .attention_split = {}};
@@ -165,7 +175,7 @@ TEST_CASE("kernels of one recipe follow each other") {
 }
 
 TEST_CASE("a ratio of two times is as sure as the priors move both alike") {
-  const Machine machine = test::a100_like();
+  const Machine machine = with_libraries();
   const Recipe four = decode(server_of(test::llama_3_8b(), 2048), 4, 100, 100);
   const Recipe five = decode(server_of(test::llama_3_8b(), 2048), 5, 100, 100);
   const Recipe prefill =
