@@ -36,7 +36,7 @@ function(dculab_cuda_sources target)
 
   # Rewrites the rows of these targets in the committed table: to be run, and committed, after a kernel has changed.
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
-  add_custom_target(kernel_resources
+  add_custom_target(cuda_kernel_resources
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/gpu/kernel_resources.py --cuda ${nvcc_folder}
             --output ${PROJECT_SOURCE_DIR}/lower/dculab_gpu/compiled_kernels.csv ${objects}
     DEPENDS ${objects}

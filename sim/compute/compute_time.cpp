@@ -63,7 +63,7 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
   const Seconds vector = vector_instructions(machine, work, format.dtype) / vector_lanes(machine) +
                          work.packed / (efficiency * packed_lanes(machine, format));
   const Seconds busy = fastest(work, format.peak, efficiency, vector) / busy_share;
-  return {busy, std::min(floor, busy)};  // what was counted may be less than the format's FLOP
+  return {busy, work.issued > FlopCount() ? std::min(floor, busy) : floor};  // counted: maybe less than the FLOP
 }
 
 }  // namespace dculab::sim

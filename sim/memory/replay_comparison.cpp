@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "core/error.hpp"
 #include "lower/dculab_gpu/compiled_kernels.hpp"
+#include "lower/dculab_gpu/kernels.hpp"
 #include "lower/dculab_gpu/streams.hpp"
 #include "lower/lower.hpp"
 #include "lower/occupancy.hpp"
@@ -60,6 +63,9 @@ void fill_hit_rates(std::vector<ComparedLevel>& levels) {
 ReplayComparison compare_with_replay(const Machine& machine, const StepPlan& plan,
                                      std::span<const AddressTrace> launches, ReuseMeasurement reuse) {
   const Op& op = plan.ops.front();
+  if (lower::dculab_gpu::calls_library(op, machine))
+    throw InputError(std::string(op.name) + " is multiplied by the vendor's library on " + machine.name +
+                     ", whose addresses are not known; replay another op, or other weights");
   const lower::Launch priced = lower::lower(op, plan, machine);  // by our kernels, which were recorded
   ReplayComparison comparison;
   comparison.op = op.name;

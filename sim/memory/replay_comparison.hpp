@@ -36,7 +36,7 @@ struct ReplayComparison {
 
 // `launches` are those of one execution of the only op of `plan`, at least one. Both sides start with cold caches. A
 // launch that follows finds nothing of the one before in the caches: what partial results gain there is left out on
-// both sides.
+// both sides. Throws InputError for a product that none of our kernels does on the machine.
 [[nodiscard]] ReplayComparison compare_with_replay(const Machine& machine, const StepPlan& plan,
                                                    std::span<const AddressTrace> launches, ReuseMeasurement reuse);
 

@@ -56,16 +56,14 @@ constexpr int kFewestRows = 8;
   return engine::measure_drafts(models.target, models.draft, bench, options, progress);
 }
 
-// As it runs: random weights have in F16 what is not quantized, whatever the checkpoint has.
-[[nodiscard]] DraftQuestion question_of(DraftQuestion asked, const DraftPair& models, const sim::Machine& machine) {
-  asked.machine = machine;
+}  // namespace
+
+DraftQuestion as_it_runs(DraftQuestion asked, const DraftPair& models) {
   asked.model = asked.part = models.target.shape;
   asked.speculation.draft = models.draft.shape;
   asked.speculation.draft_weights = models.draft.shape.layer_format();
   return asked;
 }
-
-}  // namespace
 
 void require_measurable_drafts(const config::Scenario& scenario) {
   const SpeculativeConfig& config = scenario.options.speculative_config;
@@ -132,7 +130,8 @@ MeasuredDrafts measure_drafts(std::vector<DraftPoint> points, const DraftPair& m
   result.machine = fitted(host, result.plain, result.refused);
   for (std::size_t index = 0; index < points.size(); ++index) {
     const DraftPoint& point = points[index];
-    const DraftQuestion question = question_of(point.question, models, result.machine);
+    DraftQuestion question = as_it_runs(point.question, models);
+    question.machine = result.machine;
     result.points.push_back({.choices = point.choices,
                              .predicted = judge(question, point.shape(), point.batch),
                              .measured = std::move(measured[index])});

@@ -61,6 +61,9 @@ struct MeasuredDrafts {
   std::vector<ComparedDraft> points;
 };
 
+// About the weights that run: random ones have in F16 what is not quantized, whatever the checkpoint has.
+[[nodiscard]] DraftQuestion as_it_runs(DraftQuestion asked, const DraftPair& models);
+
 // `points` are measurable_drafts() on `host`. Throws InputError when too few steps without drafts can be true.
 [[nodiscard]] MeasuredDrafts measure_drafts(std::vector<DraftPoint> points, const DraftPair& models,
                                             const sim::Machine& host, const engine::BenchOptions& options,

@@ -101,10 +101,13 @@ TEST_CASE("replay of other ops, and of prefill") {
   CHECK(int4.at("points")[0].at("kernel") == "gptq_gemv_kernel<64, 2, Half>");
   // Waves of 32 on a machine that has them.
   const Json nvidia = run_for_json({"replay", "--model", "dculab-tiny", "--machine", "a100-80gb-sxm"});
-  CHECK(nvidia.at("points").at(0).at("resources") == "assumed");
+  CHECK(nvidia.at("points").at(0).at("resources") == "sm_80");
 }
 
 TEST_CASE("replays that cannot be") {
+  check_refused({"replay", "--model", "dculab-tiny", "--machine", "a100-80gb-sxm", "--weights", "f16", "--op", "o_proj",
+                 "--batch", "16"},
+                {"o_proj", "vendor's library"});
   check_refused(replay({"--op", "attention"}), {"this step has no op 'attention'", "attention_decode", "qkv_proj"});
   check_refused(replay({"--block-size", "48"}), {"48", "power of two"});
   check_refused(replay({"--block-size", "0"}), {"--block-size"});

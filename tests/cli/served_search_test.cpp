@@ -13,6 +13,7 @@ namespace {
 const std::string kRequests = R"(schema: dculab/scenario/1
 question: Which limits serve best?
 model: llama-3-8b
+weights: f16
 machine: k100-ai
 workload:
   requests: 60
@@ -236,7 +237,7 @@ TEST_CASE("a flip of served requests is where the changed machine serves another
   const Folder folder;
   std::string text = kRequests.substr(0, kRequests.find("sweep:")) +
                      "sweep: {engine.max_num_batched_tokens: [128, 1024]}\n" +
-                     "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 80 ms\"}}\n";
+                     "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 50 ms\"}}\n";
   text.replace(text.find("requests: 60"), 12, "requests: 24");
   const std::string scenario = folder.write("s.yaml", text);
   const Json study = run_for_json({"study", scenario, "--sensitivity", "--within", "2"});

@@ -77,7 +77,10 @@ void for_random_designs(unsigned seed, Check&& check) {
   }
 }
 
-// Fewer waves on a SIMD hide less of what each of them waits for.
+// Fewer waves on a SIMD hide less of what each of them waits for: at the least nothing, so that memory, latency and
+// arithmetic take their turns.
+constexpr double kNothingHidden = 3;
+
 bool hides_by_waves(const Case& each, const Op& op) {
   return lower::lower(op, each.plan, each.machine).overlap == lower::Overlap::waves;
 }
@@ -85,12 +88,14 @@ bool hides_by_waves(const Case& each, const Op& op) {
 void check_no_op_slower(const Case& before, const Machine& better) {
   const StepPrice after = price_step(better, before.plan);
   const bool more_units = better.compute_units > before.machine.compute_units;
+  double most = 1;
   for (std::size_t op = 0; op < before.plan.ops.size(); ++op) {
     CAPTURE(before.plan.ops[op].name);
-    if (more_units && hides_by_waves(before, before.plan.ops[op])) return;
-    CHECK(after.ops[op].seconds <= before.price.ops[op].seconds * (1 + kRounding));
+    const double allowed = more_units && hides_by_waves(before, before.plan.ops[op]) ? kNothingHidden : 1;
+    most = std::max(most, allowed);
+    CHECK(after.ops[op].seconds <= before.price.ops[op].seconds * (allowed + kRounding));
   }
-  CHECK(after.seconds <= before.price.seconds * (1 + kRounding));
+  CHECK(after.seconds <= before.price.seconds * (most + kRounding));
 }
 
 std::vector<std::string> shared_levels(const Machine& machine, const char* figure) {
@@ -167,9 +172,13 @@ TEST_CASE("more compute units slow an op down by no more than its traffic grows"
     const StepPrice step = price_step(more, each.plan);
     for (std::size_t op = 0; op < each.plan.ops.size(); ++op) {
       const OpPrice &before = each.price.ops[op], &after = step.ops[op];
-      if (is_split_otherwise(each.machine, before, after) || hides_by_waves(each, each.plan.ops[op])) continue;
+      if (is_split_otherwise(each.machine, before, after)) continue;
       CAPTURE(each.plan.ops[op].name);
       const double growth = traffic_growth(each.machine, before, after);
+      if (hides_by_waves(each, each.plan.ops[op])) {
+        CHECK(after.seconds <= before.seconds * growth * kNothingHidden);
+        continue;
+      }
       CHECK(after.seconds <= before.seconds * growth * (1 + kRounding));
       ++ops;
       slower += after.seconds > before.seconds * (1 + kRounding) ? 1 : 0;

@@ -123,18 +123,16 @@ TEST_CASE("a pair of models runs with drafts and without, and is predicted by a 
   }
 }
 
-TEST_CASE("a draft model is priced with the weights that ran, not with its checkpoint's") {
-  const sim::Machine host = unbeaten();
-  const engine::BenchOptions options{.threads = 1, .repeats = 1, .warm_up = 0};
+TEST_CASE("a draft model is priced with the weights that run, not with its checkpoint's") {
+  const std::vector<DraftPoint> points = measurable_drafts(forced("sweep: {workload.batch: [1]}\n"), unbeaten());
+  const DraftQuestion& asked = points.front().question;
   const engine::ModelWeights target = engine::load_weights(find_model("dculab-tiny"));
-  const DraftPair small{.target = target, .draft = engine::load_weights(find_model("dculab-tiny-draft"))};
-  const DraftPair large{.target = target, .draft = target};
-  const std::vector<DraftPoint> points = measurable_drafts(forced("sweep: {workload.batch: [1]}\n"), host);
-  const auto drafting = [&](const DraftPair& models) {
-    const MeasuredDrafts drafts = measure_drafts(points, models, host, options, [](const std::string&, double) {});
-    return drafts.points.front().predicted.times.drafting;
+  const auto drafting = [&](const DraftQuestion& question) {
+    return judge(question, points.front().shape(), 1).times.drafting;
   };
-  CHECK(drafting(large) > 2 * drafting(small));
+  const DraftPair same{.target = target, .draft = engine::load_weights(find_model("dculab-tiny-draft"))};
+  CHECK(drafting(as_it_runs(asked, same)) == drafting(asked));
+  CHECK(drafting(as_it_runs(asked, {.target = target, .draft = target})) > drafting(asked));
 }
 
 TEST_CASE("a machine is not fitted to steps that cannot be true") {
