@@ -21,7 +21,8 @@ TEST_CASE("show tells what is used where a machine file says nothing") {
   CHECK(h200.at("memory.L1.ways") == "16");
   CHECK(h200.contains("memory.DRAM.bandwidth_per_unit"));
   CHECK(h200.at("memory.L2.outstanding") == "any number");
-  CHECK(h200.at("kernel_target") == "none");
+  CHECK(h200.at("kernel_target") == "sm_90");
+  CHECK(shown_values("b200").at("kernel_target") == "none");
   CHECK(h200.at("compute_capability") == "9.0");
   CHECK(shown_values("z100").at("compute_capability") == "none");
   CHECK(h200.at("peaks.fp8_e5m2") == "as f16");

@@ -39,7 +39,7 @@ TEST_CASE("a study of drafts says how many tokens to draft at each batch, and up
 TEST_CASE("the scenario of drafts is predicted for a server, and measured here beside what is predicted") {
   const Json predicted = run_for_json({"study", "speculation", "--set", "workload.batch=1"});
   CHECK(predicted.at("machines").at(0).at("machine") == "x86-server");
-  CHECK(predicted.at("machines").at(0).at("points").size() == 7);
+  CHECK(predicted.at("machines").at(0).at("points").size() == 8);
   const Folder folder;  // a pair that is small enough for a test
   const Json measured = run_for_json(
       {"study", "speculation", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu), "--set",

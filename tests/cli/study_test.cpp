@@ -65,9 +65,9 @@ TEST_CASE("the verdict names the block sizes that cannot be told apart, and says
 TEST_CASE("accuracy that the scenario names decides the KV heads of a sweep of steps") {
   const Arguments named = study_with({"--set", "accuracy.model=t5-xxl"});
   const Json study = run_for_json(named);
-  // T5-XXL loses less than the tolerance at any of these group sizes: the most within 5 % of the fastest are taken. Two
-  // cost 5.9 % on a K100-AI, whose step is bound by the KV cache.
-  const std::map<std::string, int> kv_heads{{"z100", 4}, {"k100-ai", 1}};
+  // T5-XXL loses less than the tolerance at any of these group sizes: the most within 5 % of the fastest are taken,
+  // fewer on a K100-AI, whose step is bound by the KV cache.
+  const std::map<std::string, int> kv_heads{{"z100", 4}, {"k100-ai", 2}};
   for (const Json& machine : study.at("machines")) {
     const Json& best = machine.at("recommendation");
     CHECK(best.at("num_key_value_heads") == kv_heads.at(machine.at("machine")));
