@@ -2,19 +2,21 @@
 must be within 8 % (median).
 
 Usage: gpu_traces_test.py DCULAB FOLDER. A folder of FOLDER is one device, as scripts/gpu-validate leaves it:
-machine.yaml and *.jsonl.gz. Traces of other formats and families, others/*.jsonl.gz, are predicted before any fit: each
-step must be within its interval, but for one in ten. Without any device the test is skipped (exit code 77), and says so.
+machine.yaml and *.jsonl.gz. Traces of other formats and families, others/*.jsonl.gz, are predicted by the machine that is
+fitted to those: each file's steps must be within 15 % (median). Without any device the test is skipped (exit code 77),
+and says so.
 """
 
 import gzip
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
 
 LARGEST_ERROR = 0.08
-LEAST_INSIDE = 0.9
+LARGEST_ERROR_OF_OTHERS = 0.15
 SKIPPED = 77
 
 
@@ -31,22 +33,26 @@ def unpack(folder, into):
     return traces
 
 
-def others_are_within(dculab, folder):
-    """Whether nine in ten steps of other formats and families are in their intervals."""
-    with tempfile.TemporaryDirectory() as name:
-        traces = unpack(folder / "others", pathlib.Path(name))
-        if not traces:
-            return True
-        done = subprocess.run([dculab, "validate", *map(str, traces), "--machine", str(folder / "machine.yaml"),
-                               "--format", "json"], capture_output=True, text=True, check=False)
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{folder}: {done.stderr}")
-    rows = json.loads(done.stdout)["points"]
-    inside = sum(row["low"] <= row["measured"] <= row["high"] for row in rows) / len(rows)
-    errors = sorted(abs(row["predicted"] / row["measured"] - 1) for row in rows)
-    print(f"{folder.name}: {len(rows)} steps of other formats and families within {errors[len(errors) // 2]:.1%} (median) "
-          f"before any fit, {inside:.0%} of them in their intervals")
-    return inside >= LEAST_INSIDE
+        sys.exit(f"{command[1]}: {done.stderr}")
+    return done.stdout
+
+
+def others_are_within(dculab, folder, traces):
+    """Whether steps of other formats and families are predicted by a fit to `traces`, which knows none of their kernels."""
+    good = True
+    with tempfile.TemporaryDirectory() as name:
+        fitted = pathlib.Path(name) / "fitted.yaml"
+        run([dculab, "calibrate", *map(str, traces), "--machine", str(folder / "machine.yaml"), "--machine-file",
+             str(fitted)])
+        for trace in unpack(folder / "others", pathlib.Path(name)):
+            rows = json.loads(run([dculab, "validate", str(trace), "--machine", str(fitted), "--format", "json"]))["points"]
+            error = statistics.median(abs(row["predicted"] / row["measured"] - 1) for row in rows)
+            print(f"{folder.name}: {len(rows)} steps of {trace.stem} within {error:.1%} (median)")
+            good = good and error <= LARGEST_ERROR_OF_OTHERS
+    return good
 
 
 def check(dculab, folder):
@@ -54,19 +60,14 @@ def check(dculab, folder):
         traces = unpack(folder, pathlib.Path(name))
         if not traces or not (folder / "machine.yaml").exists():
             sys.exit(f"{folder}: has no traces (*.jsonl.gz) or no machine.yaml; copy what scripts/gpu-validate leaves")
-        done = subprocess.run([dculab, "calibrate", *map(str, traces), "--machine", str(folder / "machine.yaml"),
-                               "--hold-out", "0.5", "--format", "json"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{folder}: {done.stderr}")
-    result = json.loads(done.stdout)
+        result = json.loads(run([dculab, "calibrate", *map(str, traces), "--machine", str(folder / "machine.yaml"),
+                                 "--hold-out", "0.5", "--format", "json"]))
+        within = others_are_within(dculab, folder, traces)
     error = result["held_out_ops"]["attention_decode"]
     worst = max((entry["regret"] for entry in result.get("regret", [])), default=0)
     print(f"{folder.name}: decode attention of {error['count']} held-out steps within "
           f"{error['median_abs_error']:.1%} (median), steps within {result['held_out']['median_abs_error']:.1%}; "
           f"regret of the block size at most {worst:.1%}")
-    within = others_are_within(dculab, folder)
-    if not within:
-        print(f"{folder.name}: too few steps of others/ are in their intervals")
     return error["median_abs_error"] <= LARGEST_ERROR and within
 
 
@@ -78,7 +79,7 @@ def main():
         sys.exit(SKIPPED)
     good = [check(dculab, folder) for folder in folders]
     if not all(good):
-        sys.exit(f"decode attention is predicted worse than {LARGEST_ERROR:.0%}, or others/ beyond the intervals")
+        sys.exit(f"decode attention is predicted worse than {LARGEST_ERROR:.0%}, or a file of others/ worse than {LARGEST_ERROR_OF_OTHERS:.0%}")
 
 
 if __name__ == "__main__":
