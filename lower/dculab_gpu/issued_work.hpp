@@ -13,9 +13,8 @@
 //   latents, a tile                ceil(chunks / slices) * (16 * values + 4 * values * (widen + 1) + 13)
 //                                  + 16 * (2 * rows + 2 * widen + 7) + 340
 //   GEMV, a step of k              4 * rows * values + rows * values of F16 + 4 * values * widen + rows + 70
-//   GEMM, a slab of k              16 * (rows * 8 [* 2 of halves or bytes] [+ 2 * (rows + 8) of halves] + (rows + 8) /
-//   4
-//                                  + 8) + 64 + 8 * widen
+//   GEMM, a slab of k              16 * (8 * rows [* 2 of halves or bytes] [+ 2 * (rows + 8) of halves]
+//                                        + (rows + 8) / 4 + 8) + 64 + 8 * widen
 //   GPTQ GEMV, 32 values of k      225 * rows + 430;      GEMM: 288 * rows + 503
 //   absorb K, a row of w           8 * rows + 8 * widen + 14
 //
@@ -34,9 +33,10 @@
 
 namespace dculab::lower::dculab_gpu {
 
-// Waves of a SIMD that issue together what it can start: a wave alone has an instruction for every 2.2 cycles, since
-// most of them wait for the one before. One workgroup of decode attention on an SM of an H200 takes 1.4 times as long
-// as each of two. GCN and CDNA start an instruction of a wave in four cycles, when the one before is done.
+// How many waves keep a SIMD busy. Most instructions wait for the one before, so a wave alone issues one in 2.2 cycles:
+// fitted to an H200, where one workgroup of decode attention on an SM takes 1.4 times as long as each of two. Too small
+// by about as much as the counts above are too large (docs/reference/cost-law.md). GCN and CDNA take four cycles to
+// start an instruction of a wave, and the one before is done by then.
 inline constexpr double kWavesToFill = 2.2;
 
 // Whether its compiler's output was counted.
