@@ -53,6 +53,7 @@ void cut_expert_product(const Op& op, const Device& device, Launch& launch) {
   const Tiles before = launch.tiles;
   launch.tiles = {expert_tiles(op), std::ceil(static_cast<double>(op.n) / columns)};
   launch.grid.workgroups = launch.grid.most_workgroups = launch.tiles.rows * launch.tiles.columns;
+  launch.parts = 1;  // the kernels of experts never split k
   for (Access& access : launch.accesses()) {
     if (access.role == OperandRole::weight) access.requests = launch.tiles.rows / touched(op);
     if (access.role == OperandRole::activation) access.requests *= launch.tiles.columns / before.columns;

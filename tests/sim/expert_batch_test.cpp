@@ -8,10 +8,10 @@
 namespace dculab::sim::test {
 namespace {
 
-ModelShape mixture(int experts, int per_token) {
+ModelShape mixture(int experts, int per_token, int intermediate_size = 1024) {
   ModelShape model = llama_3_8b();
   for (LayerKind& kind : model.kinds) {
-    kind.experts = Experts{.num_experts = experts, .num_experts_per_tok = per_token, .intermediate_size = 1024};
+    kind.experts = Experts{.num_experts = experts, .num_experts_per_tok = per_token, .intermediate_size = intermediate_size};
     kind.mlp.intermediate_size = 0;
   }
   return model;
@@ -21,14 +21,18 @@ ModelShape mixture(int experts, int per_token) {
 
 TEST_CASE("an expert needs as many rows whatever the number of experts, a step so many more tokens") {
   const Machine machine = mi50_like();
-  const auto few = compute_bound_batch(machine, mixture(8, 2), {}),
-             many = compute_bound_batch(machine, mixture(64, 2), {});
-  REQUIRE(few);
-  REQUIRE(many);
-  CHECK(many->tokens == Approx(8 * few->tokens).epsilon(0.3));
-  CHECK(many->mean_rows == Approx(few->mean_rows).epsilon(0.3));
-  CHECK(few->longest_rows > few->mean_rows);
-  CHECK(few->touched <= 8);
+  const auto batch_of = [&](int experts, int intermediate_size) {
+    const auto batch = compute_bound_batch(machine, mixture(experts, 2, intermediate_size), {});
+    REQUIRE(batch);
+    return *batch;
+  };
+  const ExpertBatch few = batch_of(8, 8192), many = batch_of(64, 8192);
+  CHECK(many.tokens == Approx(8 * few.tokens).epsilon(0.15));
+  CHECK(many.mean_rows == Approx(few.mean_rows).epsilon(0.15));
+  CHECK(few.longest_rows > few.mean_rows);
+  CHECK(few.touched <= 8);
+  // Eight narrow experts make too few workgroups for all units, so arithmetic takes longer than memory with fewer rows.
+  CHECK(batch_of(8, 1024).mean_rows < 0.7 * few.mean_rows);
 }
 
 TEST_CASE("more bandwidth turns a mixture compute-bound earlier, and a dense model has no experts") {
