@@ -30,7 +30,7 @@ std::optional<RetentionPolicy> parse_retention_policy(std::string_view text) {
   return std::nullopt;
 }
 
-std::int64_t KvDemand::operator()(std::int64_t tokens) const {
+std::int64_t KvDemand::of_other_layers(std::int64_t tokens) const {
   const std::int64_t within = window > 0 ? std::min<std::int64_t>(tokens, window) : tokens;
   const double more = state_tokens + beyond * static_cast<double>(tokens - within);
   return within + static_cast<std::int64_t>(std::ceil(more));

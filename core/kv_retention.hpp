@@ -39,8 +39,13 @@ struct KvDemand {
   int window = 0;           // 0: nothing is freed
   double beyond = 1;        // share of a token's bytes that layers without a window have
 
-  [[nodiscard]] std::int64_t operator()(std::int64_t tokens) const;
+  [[nodiscard]] std::int64_t operator()(std::int64_t tokens) const {
+    return state_tokens == 0 && window == 0 ? tokens : of_other_layers(tokens);
+  }
   friend bool operator==(const KvDemand&, const KvDemand&) = default;
+
+ private:
+  [[nodiscard]] std::int64_t of_other_layers(std::int64_t tokens) const;
 };
 
 // Tokens of a sequence that are in the cache at most. A window loses whole blocks, so it may hold up to

@@ -41,6 +41,7 @@ ScheduledStep Scheduler::schedule() {
 
   step_ = prefills_;
   step_.insert(step_.end(), decodes_.begin(), decodes_.end());
+  drafts_.clear();
   return {.batch = make_batch(),
           .sequences = scheduled_sequences(),
           .swapped_out = std::exchange(swapped_out_, {}),
@@ -207,7 +208,7 @@ SequenceSlice Scheduler::make_slice(const Entry& entry) const {
   const Sequence& sequence = *entry.sequence;
   const int num_new_tokens = entry.num_new_tokens;
   const int shared = sequence.num_shared_tokens - sequence.num_computed_tokens;
-  const int drafted = entry.draft.num_tokens();
+  const int drafted = entry.num_draft_tokens;
   return {
       .id = sequence.request.id,
       .phase = sequence.phase(),
@@ -218,7 +219,7 @@ SequenceSlice Scheduler::make_slice(const Entry& entry) const {
       .num_newly_evicted_tokens = entry.num_newly_evicted_tokens,
       .num_unwritten_tokens = std::clamp(shared, 0, num_new_tokens - drafted),
       .num_draft_tokens = drafted,
-      .num_tree_tokens = entry.draft.is_chain() ? 0 : 1 + drafted};
+      .num_tree_tokens = entry.num_tree_tokens};
 }
 
 Batch Scheduler::make_batch() {
@@ -241,8 +242,9 @@ Batch Scheduler::make_batch() {
     append(batch.token_ids, std::span(sequence.tokens)
                                 .subspan(static_cast<std::size_t>(sequence.num_computed_tokens),
                                          static_cast<std::size_t>(slice.num_new_tokens - slice.num_draft_tokens)));
-    for (const DraftNode& node : entry.draft.nodes) batch.token_ids.push_back(node.token);
-    if (slice.num_tree_tokens > 0) append(batch.tree_masks, visibility(entry.draft));
+    if (slice.num_draft_tokens > 0)
+      for (const DraftNode& node : drafts_[index].nodes) batch.token_ids.push_back(node.token);
+    if (slice.num_tree_tokens > 0) append(batch.tree_masks, visibility(drafts_[index]));
     const auto blocks =
         sequence.block_table.blocks().first(static_cast<std::size_t>(pool_.blocks_for(slice.context_tokens())));
     batch.block_tables.emplace_back(blocks.begin(), blocks.end());

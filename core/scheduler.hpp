@@ -122,7 +122,7 @@ class Scheduler {
     int num_new_tokens = 0;
     int num_newly_evicted_tokens = 0;
     int max_draft_tokens = 0, max_draft_depth = 0;
-    DraftTree draft{};
+    int num_draft_tokens = 0, num_tree_tokens = 0;  // of its draft in drafts_, as SequenceSlice
   };
 
   void schedule_decodes();
@@ -147,7 +147,7 @@ class Scheduler {
   [[nodiscard]] Batch make_batch();
   [[nodiscard]] SequenceSlice make_slice(const Entry& entry) const;
   [[nodiscard]] std::vector<ScheduledSequence> scheduled_sequences() const;
-  void fill_draft(Entry& entry, DraftTree draft);
+  void fill_draft(Entry& entry, DraftTree& draft);
   void record_computed(Sequence& sequence, int num_tokens);
   void start_samples(Sequence& first);
   [[nodiscard]] int accept(Sequence& sequence, const Verdict& verdict, Seconds now);
@@ -182,7 +182,8 @@ class Scheduler {
   int token_budget_ = 0;
   std::vector<Entry> decodes_;
   std::vector<Entry> prefills_;
-  std::vector<Entry> step_;  // prefills, then decodes
+  std::vector<Entry> step_;        // prefills, then decodes
+  std::vector<DraftTree> drafts_;  // of step_; none at all in a step without drafts
   std::vector<Sequence*> sampled_;
   std::vector<std::size_t> sampled_entries_;  // of step_
   std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;

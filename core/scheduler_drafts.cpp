@@ -42,20 +42,28 @@ std::vector<ScheduledSequence> Scheduler::scheduled_sequences() const {
 }
 
 Batch Scheduler::batch_with_drafts(std::vector<DraftTree> drafts) {
-  for (std::size_t index = 0; index < step_.size(); ++index) fill_draft(step_[index], std::move(drafts[index]));
+  drafts_ = std::move(drafts);
+  for (std::size_t index = 0; index < step_.size(); ++index) fill_draft(step_[index], drafts_[index]);
   return make_batch();
 }
 
-void Scheduler::fill_draft(Entry& entry, DraftTree draft) {
-  if (entry.max_draft_tokens == 0) return;
+void Scheduler::fill_draft(Entry& entry, DraftTree& draft) {
+  if (entry.max_draft_tokens == 0) {
+    draft = {};
+    return;
+  }
   draft.limit_depth(entry.max_draft_depth);
   draft.truncate(entry.max_draft_tokens);
-  entry.draft = std::move(draft);
+  entry.num_draft_tokens = draft.num_tokens();
+  entry.num_tree_tokens = draft.is_chain() ? 0 : 1 + draft.num_tokens();
+  entry.num_new_tokens += draft.num_tokens();
   const Sequence& sequence = *entry.sequence;
-  entry.num_new_tokens += entry.draft.num_tokens();
   pool_.truncate(entry.sequence->block_table, limits_.kv_demand(sequence.num_tokens_in_cache() + entry.num_new_tokens));
 }
 
-const DraftTree& Scheduler::draft_of(std::size_t sampled) const { return step_[sampled_entries_[sampled]].draft; }
+const DraftTree& Scheduler::draft_of(std::size_t sampled) const {
+  static const DraftTree kNone;
+  return drafts_.empty() ? kNone : drafts_[sampled_entries_[sampled]];
+}
 
 }  // namespace dculab

@@ -8,15 +8,18 @@
 namespace dculab {
 
 std::vector<SlotMove> Scheduler::finish_step(std::span<const Verdict> verdicts, Seconds now) {
-  for (const Entry& entry : step_) record_computed(*entry.sequence, entry.num_new_tokens - entry.draft.num_tokens());
+  for (const Entry& entry : step_) record_computed(*entry.sequence, entry.num_new_tokens - entry.num_draft_tokens);
   std::vector<SlotMove> moves;
   for (std::size_t index = 0; index < sampled_.size(); ++index) {
     Sequence& sequence = *sampled_[index];
     const Entry& entry = step_[sampled_entries_[index]];
     if (sequence.num_generated() == 0 && sequence.request.n > 1) start_samples(sequence);
-    if (!entry.draft.empty()) gather_path(entry, verdicts[index], moves);
+    if (entry.num_draft_tokens == 0) {
+      accept(sequence, verdicts[index].tokens.front(), now);
+      continue;
+    }
+    gather_path(entry, verdicts[index], moves);
     const int accepted = accept(sequence, verdicts[index], now);
-    if (entry.draft.empty()) continue;
     record_computed(sequence, accepted);
     pool_.truncate(sequence.block_table, limits_.kv_demand(sequence.num_tokens_in_cache()));
   }

@@ -133,16 +133,21 @@ void ServingLoop::draft(ScheduledStep& scheduled) {
 }
 
 void ServingLoop::choose_tokens() {
-  verdicts_.clear();
+  const auto sampled = parts_.scheduler.sampled();
+  verdicts_.resize(sampled.size());
   drafts_ = {};
   int row = 0;
-  for (const Sequence* sequence : parts_.scheduler.sampled()) {
-    const DraftTree& draft = parts_.scheduler.draft_of(verdicts_.size());
-    if (draft.empty())
-      verdicts_.push_back({.tokens = {parts_.tokens.next_token(*sequence, row)}});
-    else
-      verdicts_.push_back(parts_.tokens.judge(*sequence, draft, row));
-    drafts_.add(draft, verdicts_.back());
+  for (std::size_t index = 0; index < sampled.size(); ++index) {
+    const DraftTree& draft = parts_.scheduler.draft_of(index);
+    Verdict& verdict = verdicts_[index];  // of the step before: its memory is used again
+    if (draft.empty()) {
+      verdict.tokens.resize(1);
+      verdict.tokens.front() = parts_.tokens.next_token(*sampled[index], row++);
+      verdict.path.clear();
+      continue;
+    }
+    verdict = parts_.tokens.judge(*sampled[index], draft, row);
+    drafts_.add(draft, verdict);
     row += 1 + draft.num_tokens();
   }
   report_.drafts += drafts_;
@@ -150,14 +155,15 @@ void ServingLoop::choose_tokens() {
 
 void ServingLoop::hand_out_tokens(Seconds now) {
   const auto sampled = parts_.scheduler.sampled();
-  std::vector<int> before;
-  for (const Sequence* sequence : sampled) before.push_back(sequence->num_tokens());
+  tokens_before_.clear();
+  if (callbacks_.on_tokens)
+    for (const Sequence* sequence : sampled) tokens_before_.push_back(sequence->num_tokens());
   const std::vector<SlotMove> moves = parts_.scheduler.finish_step(verdicts_, now);
   if (!moves.empty()) parts_.executor.move_slots(moves);
   if (parts_.drafter != nullptr) tell_drafter(moves);
   if (!callbacks_.on_tokens) return;
   for (std::size_t index = 0; index < sampled.size(); ++index)
-    callbacks_.on_tokens(*sampled[index], sampled[index]->num_tokens() - before[index]);
+    callbacks_.on_tokens(*sampled[index], sampled[index]->num_tokens() - tokens_before_[index]);
 }
 
 void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {

@@ -166,6 +166,7 @@ class ServingLoop {
   StepPlan plan_;        // re-used: its ops keep their storage
   Seconds step_before_;  // when the step before began
   std::vector<Verdict> verdicts_;
+  std::vector<int> tokens_before_;  // of each sampled sequence
   Seconds drafting_;  // of this step
   DraftCounts drafts_;
   ServingReport report_;

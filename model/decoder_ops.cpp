@@ -44,7 +44,7 @@ Op make_op(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64
 
 Op of_layers(Op op, const StepSizes& sizes) {
   op.layer_kind = static_cast<std::uint8_t>(sizes.kind);
-  op.count = sizes.model.num_layers(sizes.kind);
+  op.count = sizes.num_layers;
   return op;
 }
 

@@ -21,12 +21,17 @@ struct ExpertRows;
 struct StepSizes {
   const ModelShape& model;
   const EngineOptions& options;
-  std::size_t kind;                         // of the layers that the op runs for: an index of model.kinds
+  std::size_t kind = 0;                     // of the layers that the op runs for: an index of model.kinds
+  int num_layers = 0;                       // of that kind
   std::int64_t tokens;                      // new tokens of all sequences
   std::int64_t logits_rows;                 // tokens whose logits are wanted
   std::int64_t unwritten;                   // tokens whose K and V are in the cache already
   const ExpertRows* expert_rows = nullptr;  // where the layer has experts: what this device's get
 
+  void use(std::size_t other) {
+    kind = other;
+    num_layers = model.num_layers(other);
+  }
   [[nodiscard]] const LayerKind& layer() const { return model.kinds[kind]; }
   // Precondition: the layer has grouped-query attention.
   [[nodiscard]] const Heads& heads() const { return layer().gqa().heads; }

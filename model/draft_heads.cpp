@@ -12,7 +12,12 @@ namespace {
 [[nodiscard]] WeightFormat plain(const ModelShape& model) { return {model.dtype, 0}; }
 
 [[nodiscard]] StepSizes sizes_of(const ModelShape& model, const EngineOptions& options, std::int64_t tokens) {
-  return {.model = model, .options = options, .kind = 0, .tokens = tokens, .logits_rows = tokens, .unwritten = 0};
+  return {.model = model,
+          .options = options,
+          .num_layers = model.num_layers(0),
+          .tokens = tokens,
+          .logits_rows = tokens,
+          .unwritten = 0};
 }
 
 }  // namespace

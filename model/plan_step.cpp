@@ -194,7 +194,6 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
   for (const SequenceSlice& sequence : plan.batch.sequences) logits_rows += sequence.num_logits;
   StepSizes sizes{.model = model,
                   .options = options,
-                  .kind = 0,
                   .tokens = plan.batch.num_tokens(),
                   .logits_rows = logits_rows,
                   .unwritten = plan.batch.num_unwritten_tokens()};
@@ -209,11 +208,12 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
         plan_norm({"word_embeddings_layernorm", WeightSlot::embed_norm, Buffer::residual, Buffer::residual}, sizes,
                   sizes.tokens, {}),
         Stage::before_layers));
-  for (sizes.kind = 0; sizes.kind < model.kinds.size(); ++sizes.kind) {
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    sizes.use(kind);
     plan_attention_half(plan, sizes);
     plan_mlp_half(plan, sizes);
   }
-  sizes.kind = model.layers.back();
+  sizes.use(model.layers.back());
   if (logits_rows == 0) return;
   const bool has_streams = model.residual_streams > 1;
   if (has_streams) plan_head_of_streams(plan, sizes);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 namespace dculab::lower::dculab_gpu {
@@ -12,19 +12,28 @@ constexpr CompiledKernel kCompiledKernels[] = {
 #include "compiled_kernels.inc"
 };
 
+struct HashOfId {
+  [[nodiscard]] std::size_t operator()(const KernelId& id) const {
+    std::size_t hash = 0;
+    for (const int field : {static_cast<int>(id.kernel), id.wave_size, id.rows, id.token_lanes, id.lane_heads,
+                            static_cast<int>(id.is_team), static_cast<int>(id.values), static_cast<int>(id.stored)})
+      hash = hash * 61 + static_cast<std::size_t>(field);
+    return hash;
+  }
+};
+
 // The kernels of one target that run an op alone, by id.
 struct Target {
   std::string_view name;
-  std::vector<std::pair<KernelId, KernelResources>> kernels;
+  std::unordered_map<KernelId, KernelResources, HashOfId> kernels;
 };
 
 [[nodiscard]] std::vector<Target> targets_by_id() {
   std::vector<Target> targets;
   for (const CompiledKernel& kernel : kCompiledKernels) {
     if (targets.empty() || targets.back().name != kernel.target) targets.push_back({kernel.target, {}});
-    if (const auto id = parse_kernel(kernel.name)) targets.back().kernels.emplace_back(*id, kernel.resources);
+    if (const auto id = parse_kernel(kernel.name)) targets.back().kernels.emplace(*id, kernel.resources);
   }
-  for (Target& target : targets) std::ranges::sort(target.kernels, {}, [](const auto& each) { return each.first; });
   return targets;
 }
 
@@ -44,10 +53,8 @@ std::optional<KernelResources> compiled_resources(std::string_view name, const K
   static const std::vector<Target> targets = targets_by_id();
   const auto target = std::ranges::find(targets, name, &Target::name);
   if (target == targets.end()) return std::nullopt;
-  const auto id_of = [](const auto& each) -> const KernelId& { return each.first; };
-  const auto place = std::ranges::lower_bound(target->kernels, id, {}, id_of);
-  if (place == target->kernels.end() || place->first != id) return std::nullopt;
-  return place->second;
+  const auto place = target->kernels.find(id);
+  return place == target->kernels.end() ? std::nullopt : std::optional(place->second);
 }
 
 }  // namespace dculab::lower::dculab_gpu

@@ -25,7 +25,7 @@ namespace dculab::sim {
   double sum = 0;
   for (const Seconds time : times)
     if (time > Seconds{}) sum += time < largest ? std::pow(time / largest, norm) : 1;  // pow is slow
-  return largest * std::max(1.0, std::pow(sum, 1 / norm));
+  return sum <= 1 ? largest : largest * std::pow(sum, 1 / norm);
 }
 
 }  // namespace dculab::sim
