@@ -6,7 +6,7 @@
 #include "config/map_reader.hpp"
 #include "core/activation_mode.hpp"
 #include "core/batch.hpp"
-#include "core/kv_retention.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab::config {
 
@@ -15,10 +15,10 @@ inline constexpr auto kActivationModes = std::to_array<Choice<ActivationMode>>({
                                                                                 {"int8", ActivationMode::int8},
                                                                                 {"bf16", ActivationMode::bf16},
                                                                                 {"fp8", ActivationMode::fp8}});
-inline constexpr auto kRetentionPolicies =
-    std::to_array<Choice<RetentionPolicy>>({{"all", RetentionPolicy::all},
-                                            {"window", RetentionPolicy::window},
-                                            {"sinks", RetentionPolicy::sinks},
-                                            {"heavy_hitters", RetentionPolicy::heavy_hitters}});
+inline constexpr auto kRetentionPolicies = [] {
+  std::array<Choice<RetentionPolicy>, kKvPolicies.size()> choices{};
+  for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {kKvPolicies[i].name, kKvPolicies[i].policy};
+  return choices;
+}();
 
 }  // namespace dculab::config

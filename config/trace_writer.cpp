@@ -4,7 +4,7 @@
 #include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 
 namespace dculab::config {
 namespace {

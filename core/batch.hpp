@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 
 namespace dculab {
 

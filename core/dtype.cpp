@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 
 namespace dculab {
 namespace {

@@ -4,7 +4,8 @@
 #include <bit>
 
 #include "core/block_pool.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab {
 namespace {
@@ -13,43 +14,37 @@ using Found = std::vector<std::string>;
 
 // Figures of other policies may stand there: a sweep over policies has them all.
 void check_figures(const KvRetention& retention, Found& found) {
-  const std::string policy = "kv_retention " + std::string(name(retention.policy));
+  const KvPolicy& policy = kv_policy(retention.policy);
   const auto need = [&](bool needed, const char* figure, int value) {
     if (needed && (value < 1 || value > kLongestContext))
-      found.push_back(policy + " needs " + figure + ", at least 1 and at most " + std::to_string(kLongestContext));
+      found.push_back("kv_retention " + std::string(policy.name) + " needs " + figure + ", at least 1 and at most " +
+                      std::to_string(kLongestContext));
   };
-  need(retention.policy != RetentionPolicy::all, "window_tokens", retention.window_tokens);
-  need(retention.policy == RetentionPolicy::sinks, "sink_tokens", retention.sink_tokens);
-  need(retention.policy == RetentionPolicy::heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
+  need(policy.has_window, "window_tokens", retention.window_tokens);
+  need(policy.has_sinks, "sink_tokens", retention.sink_tokens);
+  need(policy.has_heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
+}
+
+[[nodiscard]] bool has(const EngineOptions& options, KvFeature feature) {
+  switch (feature) {
+    case KvFeature::prefix_caching:
+      return options.enable_prefix_caching;
+    case KvFeature::swap:
+      return options.preemption_mode == PreemptionMode::swap;
+    case KvFeature::speculation:
+      return options.speculative_config.enabled();
+    case KvFeature::whole_prompts:
+      return !options.enable_chunked_prefill;
+    case KvFeature::each_other:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void check_combinations(const EngineOptions& options, Found& found) {
-  const RetentionPolicy policy = options.kv_retention.policy;
-  const std::string kept = "kv_retention " + std::string(name(policy));
-  const Dtype dtype = options.kv_cache_dtype;
-  if (options.enable_prefix_caching && is_kivi(dtype))
-    found.push_back("enable_prefix_caching cannot share blocks of kv_cache_dtype " + std::string(name(dtype)) +
-                    ": a block's newest tokens are kept apart, per sequence");
-  if (options.preemption_mode == PreemptionMode::swap && is_kivi(dtype))
-    found.push_back("preemption_mode swap cannot move blocks of kv_cache_dtype " + std::string(name(dtype)) +
-                    ": a block's newest tokens are kept apart, per sequence");
-  const bool speculates = options.speculative_config.enabled();
-  if (speculates && is_kivi(dtype))
-    found.push_back("speculative_config cannot be combined with kv_cache_dtype " + std::string(name(dtype)) +
-                    ": a block's newest tokens are quantized together, and rejected ones could not be taken back");
-  if (policy == RetentionPolicy::all) return;
-  if (speculates)
-    found.push_back(kept + " cannot be combined with speculative_config: what a rejected token drove out is gone");
-  if (options.preemption_mode == PreemptionMode::swap)
-    found.push_back(kept +
-                    " cannot be combined with preemption_mode swap: what it keeps beside the blocks is not moved");
-  if (options.enable_prefix_caching)
-    found.push_back(kept + " cannot be combined with enable_prefix_caching: what it leaves of a block is no prefix");
-  if (!options.enable_chunked_prefill)
-    found.push_back(kept + " needs enable_chunked_prefill: a prompt may be longer than what is kept");
-  if (is_kivi(dtype))
-    found.push_back(kept + " cannot be combined with kv_cache_dtype " + std::string(name(dtype)) +
-                    ", whose tokens are not written one by one");
+  for (const KvClash& clash : kv_clashes())
+    if (has(options, clash.feature) && clash.holds(options.kv())) found.push_back(clash.text_for(options.kv()));
 }
 
 }  // namespace

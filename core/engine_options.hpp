@@ -8,7 +8,7 @@
 #include "core/dtype.hpp"
 #include "core/eviction_order.hpp"
 #include "core/expert_load.hpp"
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 #include "core/speculative_config.hpp"
 #include "core/units.hpp"
 
@@ -58,6 +58,7 @@ struct EngineOptions {
   SpeculativeConfig speculative_config;
   ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
 
+  [[nodiscard]] KvChoice kv() const { return {kv_cache_dtype, kv_retention.policy}; }
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;
 };
 

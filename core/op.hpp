@@ -8,7 +8,6 @@
 
 #include "core/dtype.hpp"
 #include "core/expert_load.hpp"
-#include "core/kv_retention.hpp"
 #include "core/units.hpp"
 
 namespace dculab {
@@ -197,7 +196,6 @@ struct Op {
   Dtype activation_dtype = Dtype::f16;                   // what the op reads, multiplies in and writes
   GroupedWork groups;                                    // matmul
   AttentionWork attention;                               // attention kinds and attention_scores
-  KvRetention kv_retention;                              // shift_sink_keys, rope_and_cache, attention_scores
   bool rotates = true;                                   // rope_and_cache; false with ALiBi
   bool rotates_part = false;                             // a part of each head, or neighbours: another kernel
   OpActivation activation = OpActivation::silu_and_mul;  // activation_mul

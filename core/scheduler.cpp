@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/kv/table.hpp"
+
 namespace dculab {
 namespace {
 
@@ -154,8 +156,9 @@ int Scheduler::evict(Sequence& sequence) {
   const KvRetention& retention = options_.kv_retention;
   const int count = kv_tokens_to_evict(retention, options_.block_size, sequence.num_tokens_in_cache());
   sequence.num_evicted_tokens += count;
-  // New tokens take the very slots of those that are no heavy hitters.
-  if (count > 0 && retention.policy != RetentionPolicy::heavy_hitters) pool_.drop_first_block(sequence.block_table);
+  // A new token that takes one token's place takes its slot.
+  if (count > 0 && kv_policy(retention.policy).eviction == KvEviction::oldest_block)
+    pool_.drop_first_block(sequence.block_table);
   return count;
 }
 

@@ -24,7 +24,7 @@
 #include "core/drafter.hpp"
 #include "core/engine_options.hpp"
 #include "core/executor.hpp"
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 #include "core/request.hpp"
 
 namespace dculab {

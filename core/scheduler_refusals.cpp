@@ -1,7 +1,7 @@
 // Which requests a scheduler can never serve, and why.
 #include <algorithm>
 
-#include "core/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "core/scheduler.hpp"
 
 namespace dculab {
@@ -17,11 +17,8 @@ std::optional<std::string> refusal_of_samples(const Request& request, const Engi
   if (request.n < 1) return "n must be at least 1, not " + std::to_string(request.n);
   if (request.n == 1) return std::nullopt;
   const std::string what = std::to_string(request.n) + " samples of a prompt share its KV blocks, which ";
-  if (options.kv_retention.policy != RetentionPolicy::all)
-    return what + "kv_retention " + std::string(name(options.kv_retention.policy)) + " changes; ask for n = 1";
-  if (is_kivi(options.kv_cache_dtype))
-    return what + std::string(name(options.kv_cache_dtype)) + " cannot; ask for n = 1";
-  return std::nullopt;
+  const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::samples);
+  return reasons.empty() ? std::nullopt : std::optional(what + reasons.front());
 }
 
 }  // namespace
@@ -35,19 +32,20 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
   const std::string what =
       "the prompt of " + tokens_text(prompt) + " with max_tokens " + std::to_string(request.max_tokens);
   // StreamingLLM counts positions within the cache.
-  const bool streams = options_.kv_retention.policy == RetentionPolicy::sinks;
+  const KvPolicy& policy = kv_policy(options_.kv_retention.policy);
+  const bool streams = policy.moves_positions;
   const std::int64_t positions = streams ? std::min(total, capacity()) : total;
   if (positions > limits_.max_position_embeddings)
-    return (streams ? "kv_retention sinks keeps " + tokens_text(positions) + ", more than "
+    return (streams ? "kv_retention " + std::string(policy.name) + " keeps " + tokens_text(positions) + ", more than "
                     : what + " is longer than ") +
            "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
   if (streams && total > kLongestStream)
     return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
   if (auto reason = refusal_of_samples(request, options_)) return reason;
 
-  if (request.received_kv && (options_.kv_retention.policy != RetentionPolicy::all || is_kivi(options_.kv_cache_dtype)))
+  if (request.received_kv && !combines(options_.kv(), KvFeature::handing_over))
     return "only a whole KV cache of one format is received from another engine, not one of kv_retention " +
-           std::string(name(options_.kv_retention.policy)) + " and " + std::string(name(options_.kv_cache_dtype));
+           std::string(policy.name) + " and " + std::string(name(options_.kv_cache_dtype));
 
   // The last generated token is handed out, never computed on.
   const int blocks = pool_.blocks_for(limits_.kv_demand(std::min(total - 1, capacity())));

@@ -15,7 +15,8 @@ namespace dculab {
 struct StepPlan {
   std::vector<Op> ops;
   Batch batch;
-  AttentionSplit attention_split;  // that is asked of the attention kernels
+  AttentionSplit attention_split{};  // that is asked of the attention kernels
+  KvRetention kv_retention{};        // which tokens the batch's sequences keep
   // In all rows, where of some only the likeliest can be drawn: samplers filter the rows of a step together.
   std::int64_t filtered_logits = 0;
 };

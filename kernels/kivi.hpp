@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::kernels {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "lower/attention.hpp"
 
 namespace dculab::lower {

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kivi.hpp"
+#include "model/kv/kv_plans.hpp"
 
 namespace dculab {
 namespace {
-
-constexpr double kBlockIdBytes = 4;
 
 [[nodiscard]] AttentionWork empty_work(const Gqa& attention, const EngineOptions& options) {
   AttentionWork work;
@@ -75,32 +73,6 @@ void add_sequence_of_entries(AttentionWork& work, const SequenceSlice& sequence)
   work.padded_tokens += static_cast<double>(blocks) * work.block_size;
 }
 
-// Distinct bytes of K and V that attention moves in one layer.
-struct KvBytes {
-  Bytes read;
-  Bytes read_as_activations;  // kivi4, kivi2: of the new tokens
-  Bytes written;              // kivi4, kivi2: the residual
-};
-
-[[nodiscard]] KvBytes kv_bytes(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase,
-                               const AttentionWork& work) {
-  const Dtype dtype = options.kv_cache_dtype;
-  const double row = 2.0 * attention.heads.kv_width();
-  if (!is_kivi(dtype)) return {kv_storage(dtype, row * work.context_tokens, attention.heads.head_dim), {}, {}};
-  KvBytes bytes;
-  for (const SequenceSlice& sequence : batch.sequences) {
-    if (sequence.phase != phase) continue;
-    const int computed = sequence.num_computed_tokens;
-    const KiviTraffic tokens = kivi_traffic(computed, sequence.context_tokens(), first_loaded_token(work, computed),
-                                            options.kv_residual_tokens);
-    bytes.read += kv_storage(dtype, row * tokens.quantized_read, attention.heads.head_dim) +
-                  storage(Dtype::f16, row * tokens.residual_read);
-    bytes.read_as_activations += storage(options.activation_dtype, row * sequence.num_new_tokens);
-    bytes.written += storage(Dtype::f16, row * tokens.residual_written);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 int first_loaded_token(int sliding_window, int position) {
@@ -128,6 +100,13 @@ double entry_pairs(int compress_ratio, int most, double tokens) {
   return ratio * whole * (whole - 1) / 2 + whole * (all - whole * ratio + 1) + most * (tokens - all);
 }
 
+AttentionWork attention_work(const Gqa& attention, const EngineOptions& options,
+                             std::span<const SequenceSlice> sequences) {
+  AttentionWork work = empty_work(attention, options);
+  for (const SequenceSlice& sequence : sequences) add_sequence(work, sequence);
+  return work;
+}
+
 int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1) / block_size - begin / block_size; }
 
 Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase) {
@@ -141,7 +120,7 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   for (const SequenceSlice& sequence : batch.sequences)
     if (sequence.phase == phase) add_sequence(work, sequence);
 
-  const KvBytes kv = kv_bytes(attention, options, batch, phase, work);
+  const KvBytes kv = kv_format_plan(work.kv_dtype).attention_bytes(attention, options, batch, phase, work);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
   const double query_values = work.query_tokens * attention.heads.query_width();
   op.m = static_cast<std::int64_t>(work.query_tokens);
@@ -258,32 +237,6 @@ Op plan_index_scores(const CompressedAttention& attention, const EngineOptions& 
           storage(options.activation_dtype, work.head_dim)});
   op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
   op.add({OperandRole::output, storage(Dtype::f32, work.score_pairs), storage(Dtype::f32, run_tokens)});
-  op.attention = work;
-  return op;
-}
-
-Op plan_attention_scores(const Gqa& attention, const EngineOptions& options, const Batch& batch) {
-  Op op;
-  op.kind = OpKind::attention_scores;
-  op.name = "attention_scores";
-  op.input = Buffer::qkv;
-  op.activation_dtype = options.activation_dtype;
-  op.kv_retention = options.kv_retention;
-  AttentionWork work = empty_work(attention, options);
-  for (const SequenceSlice& sequence : batch.sequences) add_sequence(work, sequence);
-  const double row = static_cast<double>(work.head_dim) * work.num_kv_heads;
-  const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
-  const double query_values = work.query_tokens * attention.heads.query_width();
-  const Bytes sums = storage(Dtype::f32, work.context_tokens * work.num_kv_heads);
-  op.m = static_cast<std::int64_t>(work.query_tokens);
-  op.n = attention.heads.query_width();
-  op.flops = FlopCount(2.0 * work.score_pairs * attention.heads.query_width());
-  op.add({OperandRole::kv_read, kv_storage(work.kv_dtype, row * work.context_tokens, work.head_dim),
-          storage(work.kv_dtype, run_tokens * work.head_dim)});
-  op.add({OperandRole::activation, storage(options.activation_dtype, query_values) + sums,
-          storage(options.activation_dtype, work.head_dim)});
-  op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
-  op.add({OperandRole::output, sums, storage(Dtype::f32, run_tokens)});
   op.attention = work;
   return op;
 }

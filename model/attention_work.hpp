@@ -2,6 +2,8 @@
 // lower/attention_walk.hpp.
 #pragma once
 
+#include <span>
+
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/op.hpp"
@@ -30,6 +32,13 @@ struct LoadedTokens {
 // ends, `most` of them where that is not 0.
 [[nodiscard]] double entry_pairs(int compress_ratio, int most, double tokens);
 
+// A block's number in a block table.
+inline constexpr double kBlockIdBytes = 4;
+
+// What attention over the KV cache does for `sequences`.
+[[nodiscard]] AttentionWork attention_work(const Gqa& attention, const EngineOptions& options,
+                                           std::span<const SequenceSlice> sequences);
+
 // Blocks that hold tokens [begin, end).
 [[nodiscard]] int blocks_of(int begin, int end, int block_size);
 
@@ -51,9 +60,5 @@ struct LoadedTokens {
 // cut off at 0, times the head's weight.
 [[nodiscard]] Op plan_index_scores(const CompressedAttention& attention, const EngineOptions& options,
                                    const Batch& batch);
-
-// H2O's pass in one layer over the keys of all sequences: what each cached token gets of the new tokens' attention is
-// added to a sum for each KV head. One workgroup for each sequence and KV head.
-[[nodiscard]] Op plan_attention_scores(const Gqa& attention, const EngineOptions& options, const Batch& batch);
 
 }  // namespace dculab

@@ -132,8 +132,7 @@ void plan_head_of_streams(StepPlan& plan, const StepSizes& sizes);
 [[nodiscard]] Op plan_collective(OpKind kind, const OpPlace& place, const StepSizes& sizes, std::int64_t rows,
                                  int width);
 
-// cache_ops.cpp: rotates Q and K and writes K and V; moves the first keys of `sequences` sequences.
+// cache_ops.cpp: rotates Q and K, and writes K and V.
 [[nodiscard]] Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch);
-[[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences);
 
 }  // namespace dculab

@@ -61,6 +61,7 @@ void plan_medusa_heads_into(StepPlan& plan, const ModelShape& model, const Engin
   const int hidden = model.hidden_size;
   plan.ops.clear();
   plan.attention_split = options.attention_split;
+  plan.kv_retention = options.kv_retention;
   plan.filtered_logits = 0;
   for (int head = 0; head < num_heads; ++head) {
     plan.ops.push_back(

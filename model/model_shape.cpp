@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "model/weight_shapes.hpp"
 
 namespace dculab {

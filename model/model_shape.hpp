@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/kv/retention.hpp"
 #include "core/units.hpp"
 #include "model/layer_kind.hpp"
 #include "model/tensor_names.hpp"

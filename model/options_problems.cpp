@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/activation_mode.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab {
@@ -16,6 +16,34 @@ namespace {
   if (model.has_latents()) return "this model caches latents";
   if (model.has_delta_nets()) return "some layers of this model have a recurrent state";
   return "some layers of this model read those of an earlier one";
+}
+
+[[nodiscard]] bool any_gqa(const ModelShape& model, bool (*holds)(const Gqa&)) {
+  return std::ranges::any_of(model.kinds,
+                             [&](const LayerKind& kind) { return kind.has_kv_heads() && holds(kind.gqa()); });
+}
+
+// Of the first layers that have one; 0: none has.
+[[nodiscard]] int sliding_window(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds)
+    if (kind.has_kv_heads() && kind.gqa().sliding_window > 0) return kind.gqa().sliding_window;
+  return 0;
+}
+
+[[nodiscard]] bool has(const ModelShape& model, KvFeature feature) {
+  const auto is_grouped = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
+  switch (feature) {
+    case KvFeature::alibi:
+      return model.has_alibi();
+    case KvFeature::soft_cap:
+      return any_gqa(model, [](const Gqa& attention) { return attention.logit_soft_cap > 0; });
+    case KvFeature::missing_kv:
+      return !std::ranges::all_of(model.kinds, is_grouped);
+    case KvFeature::sliding_window:
+      return sliding_window(model) > 0;
+    default:
+      return false;
+  }
 }
 
 void add_load_problems(std::vector<std::string>& found, const ExpertLoad& load, const ModelShape& model) {
@@ -50,22 +78,14 @@ std::string problem(ActivationMode mode, const ModelShape& model) {
 
 std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
   std::vector<std::string> found;
-  const RetentionPolicy policy = options.kv_retention.policy;
-  const std::string kept = "kv_retention " + std::string(name(policy));
-  if (policy == RetentionPolicy::heavy_hitters && model.has_alibi())
-    found.push_back(kept + " cannot serve " + model.name + ": ALiBi needs the keys in the order of their positions");
-  const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
-  if (policy == RetentionPolicy::heavy_hitters && std::ranges::any_of(model.kinds, has_soft_cap))
-    found.push_back(kept + " cannot serve " + model.name +
-                    ": its attention has a soft cap, which sums of scores leave out");
-  const bool is_grouped = std::ranges::all_of(
-      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; });
-  if (policy != RetentionPolicy::all && !is_grouped)
-    found.push_back(kept + " cannot serve " + model.name + ": it needs K and V in every layer, and " +
-                    cached_instead(model));
-  if (is_kivi(options.kv_cache_dtype) && !is_grouped)
-    found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
-                    ": it needs K and V in every layer, and " + cached_instead(model));
+  for (const KvClash& clash : kv_clashes()) {
+    if (!clash.holds(options.kv()) || !has(model, clash.feature)) continue;
+    std::string text = clash.text_for(options.kv());
+    fill(text, "{model}", model.name);
+    fill(text, "{cached}", cached_instead(model));
+    fill(text, "{window}", std::to_string(sliding_window(model)));
+    found.push_back(std::move(text));
+  }
   if (options.enable_prefix_caching && model.has_compressed_entries())
     found.push_back("enable_prefix_caching cannot serve " + model.name +
                     ": its windows of tokens and open entries are of whole sequences, not of blocks");
@@ -76,12 +96,6 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
     found.push_back("speculative_config cannot serve " + model.name +
                     ": a rejected token could not be taken back out of its " +
                     (model.has_delta_nets() ? "recurrent states" : "compressed entries"));
-  const bool by_place = policy == RetentionPolicy::sinks || policy == RetentionPolicy::heavy_hitters;
-  const auto windowed = std::ranges::find_if(
-      model.kinds, [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().sliding_window > 0; });
-  if (by_place && windowed != model.kinds.end())
-    found.push_back(kept + " cannot serve " + model.name + ": its sliding window of " +
-                    std::to_string(windowed->gqa().sliding_window) + " tokens would hide what is kept; use window");
   add_load_problems(found, options.expert_load, model);
   return found;
 }

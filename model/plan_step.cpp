@@ -3,6 +3,7 @@
 #include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 #include "model/expert_shard.hpp"
+#include "model/kv/kv_plans.hpp"
 
 namespace dculab {
 namespace {
@@ -19,14 +20,6 @@ namespace {
 // What the next norm adds to the residual after both halves of a block: the MLP's, or of a parallel block both.
 [[nodiscard]] Added added_after(BlockKind block) {
   return {Buffer::projected, block == BlockKind::sequential ? Buffer::none : Buffer::mlp_projected};
-}
-
-// What a retention policy does before the new keys and values are written.
-void plan_eviction(StepPlan& plan, const StepSizes& sizes) {
-  if (sizes.options.kv_retention.policy != RetentionPolicy::sinks) return;
-  std::int64_t shifted = 0;
-  for (const SequenceSlice& sequence : plan.batch.sequences) shifted += sequence.num_newly_evicted_tokens > 0 ? 1 : 0;
-  if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
 }
 
 // A sum of `width` values a token over the devices, in `buffer`.
@@ -72,14 +65,14 @@ void plan_grouped_attention(StepPlan& plan, const StepSizes& sizes) {
   if (attention.qk_norm != QkNorm::none) plan.ops.push_back(plan_qk_norm(sizes));
   if (attention.qk_norm == QkNorm::whole)  // sums of squares of Q and of K
     plan_all_reduce(plan, "qk_norm_all_reduce", Buffer::none, sizes, 2);
-  plan_eviction(plan, sizes);
+  const KvPolicyPlan& policy = kv_policy_plan(sizes.options.kv_retention.policy);
+  if (policy.before_cache != nullptr) policy.before_cache(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
     const Op op = plan_attention(attention, sizes.options, plan.batch, phase);
     if (op.attention.num_sequences > 0) plan.ops.push_back(of_layers(op, sizes));
   }
-  if (sizes.options.kv_retention.policy == RetentionPolicy::heavy_hitters)
-    plan.ops.push_back(of_layers(plan_attention_scores(attention, sizes.options, plan.batch), sizes));
+  if (policy.after_attention != nullptr) policy.after_attention(plan, sizes);
   if (attention.output_gate) plan.ops.push_back(plan_output_gate(sizes));
   plan.ops.push_back(plan_matmul({"o_proj", WeightSlot::o_proj, Buffer::attention, Buffer::projected}, sizes, format,
                                  sizes.tokens, hidden, heads.query_width(), bias_if(attention.output_bias)));
@@ -199,6 +192,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
                   .unwritten = plan.batch.num_unwritten_tokens()};
   plan.ops.clear();
   plan.attention_split = options.attention_split;
+  plan.kv_retention = options.kv_retention;
   plan.filtered_logits = plan.batch.filters_logits ? logits_rows * model.vocab_size * model.tensor_parallel_size : 0;
   plan.ops.push_back(plan_embedding(sizes));
   plan_all_reduce(plan, "embedding_all_reduce", Buffer::residual, sizes, model.hidden_size, Stage::before_layers);

@@ -17,7 +17,8 @@
 #include "cli/scenario/step_choices.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
@@ -126,7 +127,7 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   if (!tasks.reference.empty() && tasks.text_file.empty())
     throw InputError("--reference: predictions are compared over a text; give --text FILE");
   for (const EvaluationRow& row : rows) {
-    if (row.retention.policy == RetentionPolicy::all) continue;
+    if (!drops_tokens(row.retention.policy)) continue;
     if (tasks.mode != engine::ScoringMode::streamed)
       throw InputError("--kv-retention " + policy_text(row.retention.policy) +
                        ": a cache that drops tokens is judged token by token; add --stream");

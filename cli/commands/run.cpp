@@ -17,6 +17,7 @@
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "files/input.hpp"
@@ -103,7 +104,6 @@ class TextStream {
 // A figure that does nothing is a slip.
 void refuse_idle_figures(const RunChoices& choices) {
   const KvRetention& asked = choices.generator.engine.kv_retention;
-  const auto policy = parse_retention_policy(choices.kv_retention);
   const auto refuse = [&](bool idle, const char* option) {
     if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
   };
@@ -111,9 +111,10 @@ void refuse_idle_figures(const RunChoices& choices) {
   const std::string& dtype = choices.kv_cache_dtype;
   if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !dtype.starts_with("kivi"))
     throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + dtype);
-  refuse(asked.window_tokens != 0 && policy == RetentionPolicy::all, "--window-tokens");
-  refuse(asked.heavy_hitter_tokens != 0 && policy != RetentionPolicy::heavy_hitters, "--heavy-hitter-tokens");
-  refuse(asked.sink_tokens != KvRetention{}.sink_tokens && policy != RetentionPolicy::sinks, "--sink-tokens");
+  const KvPolicy& policy = kv_policy(parse_retention_policy(choices.kv_retention).value_or(RetentionPolicy::all));
+  refuse(asked.window_tokens != 0 && !policy.has_window, "--window-tokens");
+  refuse(asked.heavy_hitter_tokens != 0 && !policy.has_heavy_hitters, "--heavy-hitter-tokens");
+  refuse(asked.sink_tokens != KvRetention{}.sink_tokens && !policy.has_sinks, "--sink-tokens");
 }
 
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {

@@ -9,7 +9,8 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -35,7 +36,7 @@ struct Columns {
   return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
           .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
           .sequence = any([](const EvaluationRow& row) {
-            return row.retention.policy != RetentionPolicy::all || is_kivi(row.kv_cache_dtype);
+            return drops_tokens(row.retention.policy) || is_kivi(row.kv_cache_dtype);
           }),
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
@@ -111,13 +112,12 @@ struct Columns {
 }
 
 [[nodiscard]] Json retention_json(const KvRetention& retention) {
-  const bool keeps_all = retention.policy == RetentionPolicy::all;
+  const KvPolicy& policy = kv_policy(retention.policy);
   const auto only = [&](bool holds, int tokens) { return holds ? Json(tokens) : Json(); };
-  return {
-      {"policy", policy_text(retention.policy)},
-      {"sink_tokens", only(retention.policy == RetentionPolicy::sinks, retention.sink_tokens)},
-      {"window_tokens", only(!keeps_all, retention.window_tokens)},
-      {"heavy_hitter_tokens", only(retention.policy == RetentionPolicy::heavy_hitters, retention.heavy_hitter_tokens)}};
+  return {{"policy", policy_text(retention.policy)},
+          {"sink_tokens", only(policy.has_sinks, retention.sink_tokens)},
+          {"window_tokens", only(policy.has_window, retention.window_tokens)},
+          {"heavy_hitter_tokens", only(policy.has_heavy_hitters, retention.heavy_hitter_tokens)}};
 }
 
 [[nodiscard]] Json text_json(const std::optional<engine::TextEvaluation>& text) {

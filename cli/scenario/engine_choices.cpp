@@ -7,6 +7,7 @@
 #include "cli/scenario/checks.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/exchange/rank_group.hpp"
 
 namespace dculab::cli {
@@ -44,18 +45,11 @@ std::string policy_text(RetentionPolicy policy) {
 }
 
 std::string retention_text(const KvRetention& retention) {
-  const std::string text = policy_text(retention.policy);
-  const std::string window = std::to_string(retention.window_tokens);
-  switch (retention.policy) {
-    case RetentionPolicy::all:
-      return text;
-    case RetentionPolicy::window:
-      return text + " " + window;
-    case RetentionPolicy::sinks:
-      return text + " " + std::to_string(retention.sink_tokens) + " + " + window;
-    case RetentionPolicy::heavy_hitters:
-      return text + " " + std::to_string(retention.heavy_hitter_tokens) + " + " + window;
-  }
+  const KvPolicy& policy = kv_policy(retention.policy);
+  std::string text = policy_text(retention.policy);
+  if (policy.has_sinks) text += " " + std::to_string(retention.sink_tokens) + " +";
+  if (policy.has_heavy_hitters) text += " " + std::to_string(retention.heavy_hitter_tokens) + " +";
+  if (policy.has_window) text += " " + std::to_string(retention.window_tokens);
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
 #include "model/plan_step.hpp"
@@ -49,8 +50,8 @@ int blocks_for_scoring(int num_texts, int num_tokens, int block_size) {
 }
 
 TokenScorer::TokenScorer(Generator& generator, ScoringMode mode) : generator_(generator), mode_(mode) {
-  const bool keeps_all = generator.engine_options().kv_retention.policy == RetentionPolicy::all;
-  if (mode == ScoringMode::chunked && !keeps_all)
+  const bool drops = drops_tokens(generator.engine_options().kv_retention.policy);
+  if (mode == ScoringMode::chunked && drops)
     throw InputError("a cache that drops tokens is judged token by token; scoring must be streamed");
 }
 

@@ -80,8 +80,7 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
       kv_(weights_.shape, kv_cache),
       team_(std::move(threads)),
       threads_(*team_),
-      sinks_(weights_.shape),
-      heavy_hitters_(weights_.shape),
+      kv_format_(make_cpu_kv_slice(weights_.shape, kv_cache)),
       routing_(weights_.shape),
       place_(place),
       expanded_(kv_cache.expanded_kv) {
@@ -119,8 +118,7 @@ void CpuExecutor::begin(const StepPlan& plan) {
                             .max_position_embeddings = weights_.shape.max_position_embeddings,
                             .num_blocks = kv_.options().num_blocks,
                             .block_size = kv_.options().block_size});
-  begin_retention(plan);
-  kv_.begin_step(plan.batch);
+  begin_kv(plan);
   make_room(inputs_.num_tokens(), static_cast<int>(inputs_.logits_tokens().size()));
   for (Positions& each : positions_)
     if (each.alibi_slopes.empty()) each.cos_sin = each.rope.rows(inputs_.num_positions());
@@ -190,21 +188,20 @@ void CpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   require_buffers(op, weights_.shape);
   const Gqa& attention = layer_of(op, weights_.shape).gqa();
   observe(op, layer);
-  sinks_.keep(layer, values(op.output));
   kernels::KvCacheView cache = kv_.layer(layer);
   if (attention.shares_kv) cache.num_kv_heads = 0;  // the rows are of Q alone, and nothing is written
-  kernels::cpu::rope_and_cache(threads_, {.qkv = values(op.output),
-                                          .positions = inputs_.positions().data(),
-                                          .slot_mapping = inputs_.slot_mapping().data(),
-                                          .cos_sin = positions_[op.layer_kind].cos_sin,
-                                          .cache = cache,
-                                          .num_tokens = inputs_.num_tokens(),
-                                          .num_heads = attention.heads.num_attention_heads,
-                                          .head_slots = heavy_hitters_.place(layer),
-                                          .rotary_dim = attention.position.rotary_dim,
-                                          .neighbours = attention.position.pairs == RopePairs::neighbours});
-  for (const Phase phase : {Phase::prefill, Phase::decode})
-    if (is_kivi()) kernels::cpu::quantize_groups(threads_, workspace_, bind_kivi(layer, phase));
+  kernels::RopeAndCacheArgs args{.qkv = values(op.output),
+                                 .positions = inputs_.positions().data(),
+                                 .slot_mapping = inputs_.slot_mapping().data(),
+                                 .cos_sin = positions_[op.layer_kind].cos_sin,
+                                 .cache = cache,
+                                 .num_tokens = inputs_.num_tokens(),
+                                 .num_heads = attention.heads.num_attention_heads,
+                                 .rotary_dim = attention.position.rotary_dim,
+                                 .neighbours = attention.position.pairs == RopePairs::neighbours};
+  for (CpuKvSlice* slice : kv_slices_) slice->before_cache(args, layer);
+  kernels::cpu::rope_and_cache(threads_, args);
+  for (CpuKvSlice* slice : kv_slices_) slice->after_cache(kv_layer(op, layer));
 }
 
 void CpuExecutor::check_attention(const Op& op, int num_seqs) const {
@@ -223,29 +220,31 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
   const AttentionInputs& inputs = inputs_.attention(phase);
   const int stride = attention.projected_width();
   const auto first = static_cast<std::size_t>(inputs.first_token);
-  return {.q = buffers_[index(Buffer::qkv)].data() + first * static_cast<std::size_t>(stride),
-          .q_stride = stride,
-          .cache = kv_.layer(layer),
-          .block_tables = inputs.block_tables.data(),
-          .max_blocks_per_seq = inputs.max_blocks_per_seq,
-          .query_start_loc = inputs.query_start_loc.data(),
-          .context_lens = inputs.context_lens.data(),
-          .out = values(Buffer::attention) + first * static_cast<std::size_t>(heads.query_width()),
-          .num_seqs = inputs.num_seqs,
-          .num_heads = heads.num_attention_heads,
-          .scale = static_cast<float>(attention.score_scale()),
-          .logit_soft_cap = static_cast<float>(attention.logit_soft_cap),
-          .new_kv = bind_kivi(layer, phase).new_kv,
-          .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
-          .sliding_window = attention.sliding_window,
-          .tree = inputs.trees()};
+  kernels::PagedAttentionArgs args{
+      .q = buffers_[index(Buffer::qkv)].data() + first * static_cast<std::size_t>(stride),
+      .q_stride = stride,
+      .cache = kv_.layer(layer),
+      .block_tables = inputs.block_tables.data(),
+      .max_blocks_per_seq = inputs.max_blocks_per_seq,
+      .query_start_loc = inputs.query_start_loc.data(),
+      .context_lens = inputs.context_lens.data(),
+      .out = values(Buffer::attention) + first * static_cast<std::size_t>(heads.query_width()),
+      .num_seqs = inputs.num_seqs,
+      .num_heads = heads.num_attention_heads,
+      .scale = static_cast<float>(attention.score_scale()),
+      .logit_soft_cap = static_cast<float>(attention.logit_soft_cap),
+      .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
+      .sliding_window = attention.sliding_window,
+      .tree = inputs.trees()};
+  for (const CpuKvSlice* slice : kv_slices_) slice->bind(args, phase);
+  return args;
 }
 
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   check_attention(op, inputs_.attention(phase).num_seqs);
   observe(op, layer);
   kernels::cpu::paged_attention(threads_, workspace_, bind_attention(op, layer, phase));
-  if (is_kivi()) kernels::cpu::keep_residual(threads_, bind_kivi(layer, phase));
+  for (CpuKvSlice* slice : kv_slices_) slice->after_attention(kv_layer(op, layer), phase);
 }
 
 std::string CpuExecutor::device_name() const { return "CPU, " + std::to_string(num_threads()) + " threads"; }

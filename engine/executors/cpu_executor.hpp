@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,14 +16,12 @@
 #include "engine/executors/expanded_kv.hpp"
 #include "engine/executors/expert_exchange.hpp"
 #include "engine/executors/expert_routing.hpp"
-#include "engine/executors/heavy_hitters.hpp"
-#include "engine/executors/kivi_args.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/rank_place.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "engine/executors/sink_keys.hpp"
 #include "engine/executors/step_inputs.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/kivi.hpp"
@@ -77,7 +76,8 @@ class CpuExecutor final : public ModelExecutor {
   [[nodiscard]] std::string build_name() const override;
   [[nodiscard]] int num_threads() const override { return threads_.num_threads(); }
   [[nodiscard]] kernels::cpu::ThreadPool& threads() { return threads_; }  // while no op runs: for an observer
-  [[nodiscard]] const HeavyHitters& heavy_hitters() const { return heavy_hitters_; }
+  // For tests: of a policy that a step has had; null without one.
+  [[nodiscard]] const CpuKvSlice* kv_slice(RetentionPolicy policy) const;
 
   // For calibration, before each matmul, rope_and_cache and attention op: `input` is what it reads, [m, k]
   // of a matmul, [m, query_width + 2 * kv_width] of the others (Q, K, V, rotated once rope_and_cache has run). The
@@ -152,14 +152,11 @@ class CpuExecutor final : public ModelExecutor {
   void execute_token_exchange(const Op& op, int layer);
   void charge_waiting();
   void charge(const Op& op);  // the time since the last call is the op's
-  void begin_retention(const StepPlan& plan);
-  void execute_shift_sink_keys(const Op& op, int layer);
-  void execute_attention_scores(const Op& op, int layer);
+  // What formats and policies of the KV cache do (cpu_kv_bindings.cpp).
+  void begin_kv(const StepPlan& plan);
+  void execute_kv_op(const Op& op, int layer);
+  [[nodiscard]] CpuKvLayer kv_layer(const Op& op, int layer);
   void check_attention(const Op& op, int num_seqs) const;
-  [[nodiscard]] bool is_kivi() const { return kernels::is_kivi(kv_.options().dtype); }
-  [[nodiscard]] kernels::KiviArgs bind_kivi(int layer, Phase phase) const {
-    return kivi_args(weights_.shape, inputs_, phase, buffers_[index(Buffer::qkv)].data(), kv_, layer);
-  }
   [[nodiscard]] kernels::PagedAttentionArgs bind_attention(const Op& op, int layer, Phase phase);
   void keep_logits_rows();
   void norm_all_hidden();
@@ -182,8 +179,10 @@ class CpuExecutor final : public ModelExecutor {
   };
   std::vector<Positions> positions_;  // [kinds of layers]
   StepInputs inputs_;
-  SinkKeys sinks_;
-  HeavyHitters heavy_hitters_;
+  std::unique_ptr<CpuKvSlice> kv_format_;                               // null where its kernels need no help
+  std::map<RetentionPolicy, std::unique_ptr<CpuKvSlice>> kv_policies_;  // that a step has had
+  std::vector<CpuKvSlice*> kv_slices_;                                  // of this step
+  bool makes_up_unseen_ = false;
   ExpertRouting routing_;
   RankPlace place_;
   ExpertExchange expert_exchange_;

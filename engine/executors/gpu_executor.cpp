@@ -66,8 +66,6 @@ using SteadyClock = std::chrono::steady_clock;
   return static_cast<int>(std::min<std::int64_t>(shape.max_position_embeddings, cached));
 }
 
-void refuse_retention(const Op& op) { require(false, op, "is for a CPU: GPU kernels keep every token"); }
-
 }  // namespace
 
 GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const ModelWeights& weights,
@@ -239,8 +237,9 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   for_decode_runs(inputs, [&](int first, int count) { device_->paged_attention(attention.decode(first, count)); });
 }
 
-void GpuExecutor::execute_shift_sink_keys(const Op& op, int /*layer*/) { refuse_retention(op); }
-void GpuExecutor::execute_attention_scores(const Op& op, int /*layer*/) { refuse_retention(op); }
+void GpuExecutor::execute_kv_op(const Op& op, int /*layer*/) {
+  require(false, op, "is for a CPU: GPU kernels keep every token");
+}
 
 // Those up to the last that is wanted: one transfer.
 void GpuExecutor::copy_last_hidden(std::span<const int> rows, std::span<float> out) const {

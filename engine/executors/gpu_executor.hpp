@@ -85,8 +85,7 @@ class GpuExecutor final : public ModelExecutor {
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
-  void execute_shift_sink_keys(const Op& op, int layer);
-  void execute_attention_scores(const Op& op, int layer);
+  void execute_kv_op(const Op& op, int layer);
   // Latent attention. Rows of a part of a buffer: the first value of the first token, and values between tokens.
   struct Rows {
     kernels::gpu::Output first{};

@@ -34,7 +34,7 @@ struct OpDispatch {
         return executor.execute_activation(op);
       case OpKind::shift_sink_keys:
       case OpKind::attention_scores:
-        return run_retention(executor, op, layer);
+        return executor.execute_kv_op(op, layer);
       case OpKind::all_reduce:
       case OpKind::all_gather:
       case OpKind::dispatch_tokens:
@@ -94,12 +94,6 @@ struct OpDispatch {
     if (op.kind == OpKind::qk_norm) return executor.execute_latent_norm(op, layer);
     if (op.kind == OpKind::rope_and_cache) return executor.execute_latent_cache(op, layer);
     executor.execute_latent_attention(op, layer, phase_of(op));
-  }
-
-  template <class Executor>
-  static void run_retention(Executor& executor, const Op& op, int layer) {
-    op.kind == OpKind::shift_sink_keys ? executor.execute_shift_sink_keys(op, layer)
-                                       : executor.execute_attention_scores(op, layer);
   }
 };
 

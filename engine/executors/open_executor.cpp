@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/gpu_requirements.hpp"
@@ -83,9 +84,8 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
     options.activation_dtype = Dtype::f32;
     return options;
   }
-  if (options.kv_retention.policy != RetentionPolicy::all)
-    throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
-                     " is for --device cpu: GPU kernels keep every token");
+  const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::gpu);
+  if (!reasons.empty()) throw InputError(reasons.front());
   if (options.preemption_mode == PreemptionMode::swap)
     throw InputError("preemption_mode swap is for --device cpu: on a GPU preempted sequences are recomputed");
   return options;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/kivi.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab::engine {
 
@@ -11,7 +11,7 @@ std::vector<std::string> problems(const ReplicaChoices& choices, const EngineOpt
   if ((choices.prefill_replicas > 0) != (choices.decode_replicas > 0))
     found.emplace_back("prefill_replicas and decode_replicas need each other");
   if (!choices.is_disaggregated()) return found;
-  if (options.kv_retention.policy != RetentionPolicy::all || is_kivi(options.kv_cache_dtype))
+  if (!combines(options.kv(), KvFeature::handing_over))
     found.push_back(
         "only a whole KV cache of one format is handed from a prefill to a decode replica, not one of "
         "kv_cache.retention " +

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/kv/random_values.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
@@ -14,10 +15,6 @@ namespace dculab::engine {
 namespace {
 
 constexpr std::size_t kMaxPairs = 256;  // of one launch
-
-[[nodiscard]] bool is_supported(Dtype dtype) {
-  return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
-}
 
 // A row of latents is loaded 16 bytes at a time.
 void require_latents(const Mla& attention, Dtype dtype) {
@@ -38,9 +35,8 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
       value_dim_(head_dim_),
       owners_(kv_owners(model)) {
   require_equal_heads(model);
-  if (!is_supported(options.dtype))
-    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
-                     " is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2");
+  const std::vector<std::string> reasons = clashes({.dtype = options.dtype}, KvFeature::gpu);
+  if (!reasons.empty()) throw InputError(reasons.front());
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.heads().kv_width()) *
                  static_cast<std::size_t>(bits(options.dtype)) / 8;

@@ -102,7 +102,6 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
   for (int tensor = 0; tensor < 2 && is_kivi; ++tensor) add_part(0, static_cast<std::size_t>(residual.value()));
   memory_ = AnonymousMemory(layer_bytes_ * static_cast<std::size_t>(num_owners_));
   host_memory_ = AnonymousMemory(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
-  if (is_kivi) rows_ = ResidualRows(options.max_num_seqs);
 }
 
 void KvStorage::add_part(std::size_t block_bytes, std::size_t size) {
@@ -140,10 +139,6 @@ kernels::KvCacheView KvStorage::view_of(int owner) const {
                      options_.residual_tokens};
   }
   return view;
-}
-
-void KvStorage::begin_step(const Batch& batch) {
-  if (kernels::is_kivi(options_.dtype)) step_rows_ = rows_.assign(batch);
 }
 
 void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
@@ -228,7 +223,6 @@ void KvStorage::fill_randomly(std::uint64_t seed) {
     fill_kivi_records(owner);
     for (const std::size_t part : {2, 3}) fill_part(owner, part, Dtype::f16, seed);
   }
-  rows_.allow_any_start();
 }
 
 void KvStorage::fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "engine/kv/residual_rows.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
@@ -70,10 +69,6 @@ class KvStorage {
   // with a single page of zeros that never leaves the cache.
   void fill_randomly(std::uint64_t seed);
 
-  // kivi4, kivi2: before each step; the residual of each of its sequences, in the order of the batch.
-  void begin_step(const Batch& batch);
-  [[nodiscard]] std::span<const std::int32_t> residual_rows() const { return step_rows_; }
-
  private:
   // Bytes that every layer with a cache of its own has, one after the other.
   struct Part {
@@ -102,8 +97,6 @@ class KvStorage {
   std::size_t layer_bytes_ = 0;
   AnonymousMemory memory_;       // [num_owners][parts]
   AnonymousMemory host_memory_;  // [num_host_blocks][num_owners][block of each part]
-  ResidualRows rows_{0};
-  std::span<const std::int32_t> step_rows_;
 };
 
 }  // namespace dculab::engine

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/parallel/cpu_shares.hpp"
 #include "engine/parallel/weight_parts.hpp"
 
@@ -181,7 +182,7 @@ std::unique_ptr<ModelExecutor> make_divided_executor(const OpenDevice& device, M
     require_divisible(weights.shape, weights.shape.layer_format(), division);
     return make_executor(device, std::move(weights), kv_cache, options, num_threads);
   }
-  if (options.kv_retention.policy == RetentionPolicy::heavy_hitters)
+  if (kv_policy(options.kv_retention.policy).needs_all_query_heads)
     throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
                      " looks at the scores of all query heads, and processes have some each; use another, or "
                      "tensor_parallel_size 1");

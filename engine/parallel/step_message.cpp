@@ -6,6 +6,7 @@ void MessageWriter::add_plan(const StepPlan& plan) {
   const Batch& batch = plan.batch;
   add_list(std::span<const Op>(plan.ops));
   add(plan.attention_split);
+  add(plan.kv_retention);
   add(plan.filtered_logits);
   add(batch.cold_share);
   add(static_cast<std::uint8_t>(batch.filters_logits));
@@ -20,6 +21,7 @@ void MessageReader::take_plan(StepPlan& plan) {
   Batch& batch = plan.batch;
   take_list(plan.ops);
   plan.attention_split = take<AttentionSplit>();
+  plan.kv_retention = take<KvRetention>();
   plan.filtered_logits = take<std::int64_t>();
   batch.cold_share = take<double>();
   batch.filters_logits = take<std::uint8_t>() != 0;

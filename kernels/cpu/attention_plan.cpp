@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 
 namespace dculab::kernels::cpu {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 #include "core/units.hpp"
 #include "lower/device.hpp"
 #include "sim/hardware/stack.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"

@@ -9,6 +9,7 @@
 #include "config/scenario_document.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
@@ -221,7 +222,7 @@ Batch resolve_batch(const config::Workload& workload, const ModelShape& model, c
     throw InputError("a prefill of " + std::to_string(workload.context_tokens) + " tokens takes several steps when " +
                      std::to_string(capacity) + " are kept (kv_cache.retention " + std::string(name(retention.policy)) +
                      "); ask for a shorter one, or for a decode");
-  const bool streams = retention.policy == RetentionPolicy::sinks && capacity <= model.max_position_embeddings;
+  const bool streams = kv_policy(retention.policy).moves_positions && capacity <= model.max_position_embeddings;
   if (!streams && workload.context_tokens > model.max_position_embeddings)
     throw InputError("context of " + std::to_string(workload.context_tokens) + " tokens is longer than " + model.name +
                      " allows (max_position_embeddings = " + std::to_string(model.max_position_embeddings) +

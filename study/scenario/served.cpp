@@ -6,7 +6,7 @@
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
-#include "core/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "model/plan_step.hpp"
@@ -172,9 +172,9 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (!serves_latents(model, options))
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
-  if (is_kivi(options.kv_cache_dtype))
+  if (!kv_format(options.kv_cache_dtype).writes_token_by_token)
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
-  if (options.kv_retention.policy != RetentionPolicy::all)
+  if (drops_tokens(options.kv_retention.policy))
     found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
                     priced);
   return found;
@@ -212,7 +212,7 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
                  [](int size) { return std::to_string(size); });
   require_one_of(stack.limits.kv_cache_dtypes, options.kv_cache_dtype, "kv_cache_dtype", stack,
                  [](Dtype dtype) { return std::string(name(dtype)); });
-  if (options.kv_retention.policy != RetentionPolicy::all)
+  if (drops_tokens(options.kv_retention.policy))
     throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
                                                 " is not served: its kernels keep every token");
   require_products(machine, model, options);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/speculation.hpp"
 
@@ -13,7 +14,7 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
     throw InputError(scenario.file,
                      "workload.kv_padding: belongs to compare in `dculab study`; a sequence walks its own blocks");
   const EngineOptions options = resolve_options(scenario, model, machine);
-  if (scenario.slo.slowdown && options.kv_retention.policy != RetentionPolicy::all)
+  if (scenario.slo.slowdown && drops_tokens(options.kv_retention.policy))
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known with kv_cache.retention all only");
   if (scenario.slo.slowdown && options.speculative_config.enabled())

@@ -1,5 +1,5 @@
 // Retention policies in the scheduler: what is kept, when it goes, and what is refused.
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 
 #include "model/plan_step.hpp"
 #include "tests/core/cached_memory.hpp"

@@ -1,6 +1,6 @@
 // H2O: the tokens that are kept, after every step. On random attention against the published procedure, and in a whole
 // model against one that attends to what it keeps in double precision.
-#include "engine/executors/heavy_hitters.hpp"
+#include "engine/kv/heavy_hitters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -103,10 +103,12 @@ class Engine {
 
   // What the last of `count` tokens from `position` on attends to, per layer and KV head.
   std::vector<Positions> step(int position, int count) {
-    const Batch batch{.sequences = {slice_at(retention_, kBlockSize, position, count)},
-                      .token_ids = {},
-                      .block_tables = {blocks_for(retention_, kBlockSize)}};
-    hitters_.begin(batch, retention_, kBlockSize);
+    const StepPlan plan{.ops = {},
+                        .batch = {.sequences = {slice_at(retention_, kBlockSize, position, count)},
+                                  .token_ids = {},
+                                  .block_tables = {blocks_for(retention_, kBlockSize)}},
+                        .kv_retention = retention_};
+    hitters_.begin(plan, kBlockSize);
     std::vector<Positions> seen;
     for (int layer = 0; layer < shape_.num_layers(); ++layer) {
       REQUIRE(hitters_.place(layer) != nullptr);
@@ -194,7 +196,8 @@ TEST_CASE("H2O in a model: every layer and KV head keeps what a dense model keep
       for (int layer = 0; layer < weights.shape.num_layers(); ++layer) {
         for (int head = 0; head < weights.shape.kinds[0].gqa().heads.num_key_value_heads; ++head) {
           INFO(variant << ", layer " << layer << ", KV head " << head << ", position " << position);
-          REQUIRE(kept_by(executor.heavy_hitters(), layer, head) == dense.kept(layer, head));
+          REQUIRE(kept_by(*dynamic_cast<const HeavyHitters*>(executor.kv_slice(RetentionPolicy::heavy_hitters)), layer,
+                          head) == dense.kept(layer, head));
         }
       }
     }

@@ -7,8 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "engine/kv/kv_storage.hpp"
+#include "engine/kv/residual_rows.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/kivi.hpp"
 #include "kernels/number_format.hpp"
@@ -52,7 +53,8 @@ class Step {
     batch.sequences.push_back({.phase = phase, .num_computed_tokens = c.computed, .num_new_tokens = c.new_tokens});
     for (int block = 0; block * c.block_size < context(); ++block) blocks_.push_back(block);
     storage_.fill_randomly(1);
-    storage_.begin_step(batch);
+    rows_.allow_any_start();
+    step_rows_ = rows_.assign(batch);
     for (int i = 0; i < c.new_tokens * 3 * kHeadDim; ++i)
       qkv_.push_back(kernels::f32_from_f16(kernels::f16_from_f32(std::sin(static_cast<float>(i + 1)))));
     EngineOptions options;
@@ -103,7 +105,7 @@ class Step {
             .new_kv = {.k = qkv_.data() + kHeadDim,
                        .v = qkv_.data() + 2 * kHeadDim,
                        .stride = 3 * kHeadDim,
-                       .residual_rows = storage_.residual_rows().data()},
+                       .residual_rows = step_rows_.data()},
             .block_tables = table(),
             .max_blocks_per_seq = static_cast<int>(blocks_.size()),
             .query_start_loc = starts_.data(),
@@ -114,6 +116,8 @@ class Step {
   Case case_;
   ModelShape model_;
   KvStorage storage_;
+  ResidualRows rows_{1};
+  std::span<const std::int32_t> step_rows_;
   StepPlan plan_;
   std::vector<std::int32_t> blocks_;
   std::vector<float> qkv_;  // [new tokens, Q, K, V]

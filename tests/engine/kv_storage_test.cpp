@@ -1,4 +1,5 @@
 #include "engine/kv/kv_storage.hpp"
+#include "engine/kv/residual_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -212,15 +213,13 @@ TEST_CASE("random values of every dtype are numbers") {
     INFO(name(dtype));
     KvStorage storage(shape, {.num_blocks = 8, .block_size = 16, .dtype = dtype, .max_num_seqs = 1});
     storage.fill_randomly(5);
-    Batch batch = uniform_batch(Phase::decode, 1, 128);
-    storage.begin_step(batch);
     std::vector<float> q(64, 1.0F), out(64, -5.0F);
-    const std::vector<std::int32_t> table{7, 6, 5, 4, 3, 2, 1, 0}, starts{0, 1}, context{128};
+    const std::vector<std::int32_t> table{7, 6, 5, 4, 3, 2, 1, 0}, starts{0, 1}, context{128}, rows{0};
     kernels::PagedAttentionArgs args;
     args.q = q.data(), args.q_stride = 64, args.cache = storage.layer(1), args.out = out.data();
     args.block_tables = table.data(), args.max_blocks_per_seq = 8, args.query_start_loc = starts.data();
     args.context_lens = context.data(), args.num_seqs = 1, args.num_heads = 2, args.scale = 0.1F;
-    args.new_kv = {q.data(), q.data(), 64, storage.residual_rows().data()};
+    args.new_kv = {q.data(), q.data(), 64, rows.data()};
     kernels::cpu::ThreadPool threads(1);
     kernels::cpu::Workspace workspace;
     kernels::cpu::paged_attention(threads, workspace, args);

@@ -1,6 +1,6 @@
 // What attention, KIVI caches, heavy hitters and activations cost a CPU beside bytes and FLOP, from the kernels' loops;
 // how products are cut.
-#include "core/kivi.hpp"
+#include "core/kv/kivi.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 #include "lower/lower.hpp"
 #include "model/plan_step.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/rope_table.hpp"
 #include "kernels/reference/stored_value.hpp"

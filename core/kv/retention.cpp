@@ -1,33 +1,21 @@
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "core/kv/table.hpp"
+
 namespace dculab {
 
-std::string_view name(RetentionPolicy policy) {
-  switch (policy) {
-    case RetentionPolicy::all:
-      return "all";
-    case RetentionPolicy::window:
-      return "window";
-    case RetentionPolicy::sinks:
-      return "sinks";
-    case RetentionPolicy::heavy_hitters:
-      return "heavy_hitters";
-  }
-  return "?";
-}
+std::string_view name(RetentionPolicy policy) { return kv_policy(policy).name; }
 
 std::optional<RetentionPolicy> parse_retention_policy(std::string_view text) {
   std::string word(text);
   std::ranges::replace(word, '-', '_');
-  for (const RetentionPolicy policy :
-       {RetentionPolicy::all, RetentionPolicy::window, RetentionPolicy::sinks, RetentionPolicy::heavy_hitters})
-    if (word == name(policy)) return policy;
-  return std::nullopt;
+  const auto found = std::ranges::find(kKvPolicies, word, &KvPolicy::name);
+  return found == kKvPolicies.end() ? std::nullopt : std::optional(found->policy);
 }
 
 std::int64_t KvDemand::of_other_layers(std::int64_t tokens) const {
@@ -37,22 +25,16 @@ std::int64_t KvDemand::of_other_layers(std::int64_t tokens) const {
 }
 
 std::int64_t kv_capacity(const KvRetention& retention, int block_size) {
-  const std::int64_t window = retention.window_tokens;
-  switch (retention.policy) {
-    case RetentionPolicy::all:
-      break;
-    case RetentionPolicy::window:
-      return window + block_size - 1;
-    case RetentionPolicy::sinks:
-      return retention.sink_tokens + window + block_size - 1;
-    case RetentionPolicy::heavy_hitters:
-      return retention.heavy_hitter_tokens + window;
-  }
-  return std::numeric_limits<std::int64_t>::max();
+  const KvPolicy& policy = kv_policy(retention.policy);
+  if (policy.eviction == KvEviction::never) return std::numeric_limits<std::int64_t>::max();
+  std::int64_t tokens = retention.window_tokens;
+  if (policy.has_sinks) tokens += retention.sink_tokens;
+  if (policy.has_heavy_hitters) tokens += retention.heavy_hitter_tokens;
+  return tokens + kv_eviction_unit(retention, block_size) - 1;
 }
 
 int kv_eviction_unit(const KvRetention& retention, int block_size) {
-  return retention.policy == RetentionPolicy::heavy_hitters ? 1 : block_size;
+  return kv_policy(retention.policy).eviction == KvEviction::one_token ? 1 : block_size;
 }
 
 int kv_tokens_to_evict(const KvRetention& retention, int block_size, int cached) {

@@ -12,32 +12,37 @@
 #include <vector>
 
 #include "core/batch.hpp"
-#include "core/kv_retention.hpp"
+#include "core/kv/retention.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
 
-class HeavyHitters {
+class HeavyHitters final : public CpuKvSlice {
  public:
   explicit HeavyHitters(const ModelShape& shape)
       : num_layers_(shape.num_layers()), num_kv_heads_(shape.heads().num_key_value_heads) {}
 
-  // Of a new step; the batch must outlive it. Throws std::invalid_argument when a sequence is full but was never seen.
-  void begin(const Batch& batch, const KvRetention& retention, int block_size);
+  // Throws std::invalid_argument when a sequence is full but was never seen.
+  void begin(const StepPlan& plan, int block_size) override;
 
-  // Chooses the slots of the new tokens of a layer: [num_tokens, num_kv_heads], as
-  // kernels::RopeAndCacheArgs::head_slots; null when the policy is another one. Once per layer and step.
-  [[nodiscard]] const std::int64_t* place(int layer);
+  // Chooses the slots of the new tokens of a layer, for each KV head.
+  void before_cache(kernels::RopeAndCacheArgs& args, int layer) override { args.head_slots = place(layer); }
 
+  // attention_scores: adds to the sums what the new tokens attend to.
+  void execute(const Op& op, const CpuKvLayer& layer) override;
+
+  void forget(SequenceId id) override { sequences_.erase(id); }
+
+  // Sequences that were never seen are full of tokens without attention.
+  void make_up_unseen() override { makes_up_ = true; }
+
+  // For tests: what before_cache and execute ask for.
+  [[nodiscard]] const std::int64_t* place(int layer);  // [num_tokens, num_kv_heads]
   // Of `count` sequences from the `first` of the batch on: their sums in a layer, as
   // kernels::AttentionScoresArgs::sums.
   [[nodiscard]] float* const* sums(int layer, int first, int count);
   [[nodiscard]] int capacity() const { return capacity_; }
-
-  void forget(SequenceId id) { sequences_.erase(id); }
-
-  // From now on sequences that were never seen are full of tokens without attention: for measuring without a prefill.
-  void make_up_unseen() { makes_up_ = true; }
 
   // For tests: where the tokens of a sequence stood in its text, by their place in the block table: [capacity()].
   [[nodiscard]] std::span<const std::int32_t> positions(SequenceId id, int layer, int kv_head) const;
@@ -63,7 +68,7 @@ class HeavyHitters {
   std::map<SequenceId, Sequence> sequences_;
 
   // Of this step.
-  const Batch* batch_ = nullptr;       // null when the policy is another one
+  const Batch* batch_ = nullptr;
   std::vector<Sequence*> in_batch_;    // [sequences of the batch]
   std::vector<std::int64_t> slots_;    // [num_tokens, num_kv_heads]
   std::vector<float*> sums_of_layer_;  // [sequences of a call]

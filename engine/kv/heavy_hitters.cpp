@@ -1,4 +1,4 @@
-#include "engine/executors/heavy_hitters.hpp"
+#include "engine/kv/heavy_hitters.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -6,9 +6,9 @@
 
 namespace dculab::engine {
 
-void HeavyHitters::begin(const Batch& batch, const KvRetention& retention, int block_size) {
-  batch_ = nullptr;
-  if (retention.policy != RetentionPolicy::heavy_hitters) return;
+void HeavyHitters::begin(const StepPlan& plan, int block_size) {
+  const Batch& batch = plan.batch;
+  const KvRetention& retention = plan.kv_retention;
   batch_ = &batch;
   block_size_ = block_size;
   window_ = retention.window_tokens;
@@ -36,7 +36,6 @@ HeavyHitters::Sequence& HeavyHitters::find(const SequenceSlice& slice) {
 }
 
 const std::int64_t* HeavyHitters::place(int layer) {
-  if (batch_ == nullptr) return nullptr;
   std::int64_t* slots = slots_.data();
   for (std::size_t index = 0; index < in_batch_.size(); ++index) {
     place_slice(layer, index, slots);
@@ -74,6 +73,20 @@ int HeavyHitters::choose(const float* sums, const std::int32_t* positions, int p
     if (better) chosen = place;
   }
   return std::max(chosen, 0);  // none: a step that is repeated, to be measured, has filled the window with its position
+}
+
+void HeavyHitters::execute(const Op& op, const CpuKvLayer& layer) {
+  int first = 0;
+  for (const Phase phase : {Phase::prefill, Phase::decode}) {
+    const kernels::PagedAttentionArgs attention = layer.of(phase);
+    if (attention.num_seqs > 0)
+      kernels::cpu::attention_scores(
+          layer.threads, layer.workspace,
+          {.attention = attention, .sums = sums(layer.layer, first, attention.num_seqs), .sums_stride = capacity_});
+    first += attention.num_seqs;
+  }
+  if (op.kind != OpKind::attention_scores || op.attention.num_sequences != first)
+    throw std::invalid_argument("plan: " + std::string(op.name) + " has another shape");
 }
 
 float* const* HeavyHitters::sums(int layer, int first, int count) {

@@ -10,32 +10,30 @@
 #include <vector>
 
 #include "core/batch.hpp"
-#include "core/kv_retention.hpp"
-#include "kernels/cpu/cpu_kernels.hpp"
+#include "core/kv/retention.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
 
-class SinkKeys {
+class SinkKeys final : public CpuKvSlice {
  public:
   explicit SinkKeys(const ModelShape& shape);
 
-  // Of a new step. Throws std::invalid_argument when a sequence's sinks have to move but were never seen.
-  void begin(const Batch& batch, const KvRetention& retention, int block_size);
+  // Throws std::invalid_argument when a sequence's sinks have to move but were never seen.
+  void begin(const StepPlan& plan, int block_size) override;
 
-  // Keeps the sinks among the new tokens. qkv: [num_tokens, query_width + 2 * kv_width], not rotated yet.
-  void keep(int layer, const float* qkv);
+  // Keeps the sinks among the new tokens.
+  void before_cache(kernels::RopeAndCacheArgs& args, int layer) override { keep(layer, args.qkv); }
 
-  // Sinks that move in this step, of all sequences.
-  [[nodiscard]] int num_moving() const { return static_cast<int>(positions_.size()); }
+  // shift_sink_keys: writes those that move to the slots at the front of their block tables, rotated to their new
+  // positions.
+  void execute(const Op& op, const CpuKvLayer& layer) override;
 
-  // Writes them to the slots at the front of their block tables, rotated to their new positions.
-  void shift(int layer, const kernels::KvCacheView& cache, const float* cos_sin, kernels::cpu::ThreadPool& threads);
+  void forget(SequenceId id) override { kept_.erase(id); }
 
-  void forget(SequenceId id) { kept_.erase(id); }
-
-  // From now on sequences whose sinks were never seen have zeros for them: for measuring steps without a prefill.
-  void make_up_unseen() { makes_up_ = true; }
+  // Sequences whose sinks were never seen have zeros for them.
+  void make_up_unseen() override { makes_up_ = true; }
 
  private:
   using Rows = std::vector<float>;  // [num_layers, sink_tokens, 2 * kv_width]: K not rotated, V
@@ -51,6 +49,9 @@ class SinkKeys {
     return static_cast<std::size_t>(num_layers_) * static_cast<std::size_t>(sink_tokens_) *
            static_cast<std::size_t>(2 * kv_width_);
   }
+  // Sinks that move in this step, of all sequences.
+  [[nodiscard]] int num_moving() const { return static_cast<int>(positions_.size()); }
+  void keep(int layer, const float* qkv);  // [num_tokens, query_width + 2 * kv_width], not rotated yet
   void add_arrival(const SequenceSlice& slice, int first_token);
   void add_move(const SequenceSlice& slice, const std::vector<BlockId>& blocks, int block_size);
 

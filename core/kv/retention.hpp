@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/dtype.hpp"
+
 namespace dculab {
 
 enum class RetentionPolicy : std::uint8_t {
@@ -30,6 +32,12 @@ struct KvRetention {
   int heavy_hitter_tokens = 0;
 
   friend bool operator==(const KvRetention&, const KvRetention&) = default;
+};
+
+// How K and V are stored, and which of them.
+struct KvChoice {
+  Dtype dtype = Dtype::f16;
+  RetentionPolicy policy = RetentionPolicy::all;
 };
 
 // How many tokens' worth of KV blocks a sequence holds, where that is not its number of tokens: recurrent layers keep a

@@ -1,11 +1,9 @@
-#include "engine/executors/sink_keys.hpp"
+#include "engine/kv/sinks.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-
-#include "engine/executors/rope_table.hpp"
 
 namespace dculab::engine {
 
@@ -13,18 +11,18 @@ SinkKeys::SinkKeys(const ModelShape& shape)
     : num_layers_(shape.num_layers()),
       query_width_(shape.heads().query_width()),
       kv_width_(shape.heads().kv_width()),
-      position_(Rotation(shape.kinds.front()).position),
+      position_(shape.kinds.front().gqa().position),
       no_rotation_(static_cast<std::size_t>(shape.heads().head_dim), 0.0F) {
   std::fill_n(no_rotation_.begin(), shape.heads().head_dim / 2, 1.0F);
 }
 
-void SinkKeys::begin(const Batch& batch, const KvRetention& retention, int block_size) {
+void SinkKeys::begin(const StepPlan& plan, int block_size) {
+  const Batch& batch = plan.batch;
   arrivals_.clear();
   moving_.clear();
   positions_.clear();
   slots_.clear();
-  if (retention.policy != RetentionPolicy::sinks) return;
-  sink_tokens_ = retention.sink_tokens;
+  sink_tokens_ = plan.kv_retention.sink_tokens;
   int token = 0;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const SequenceSlice& slice = batch.sequences[i];
@@ -67,17 +65,18 @@ void SinkKeys::keep(int layer, const float* qkv) {
   }
 }
 
-void SinkKeys::shift(int layer, const kernels::KvCacheView& cache, const float* cos_sin,
-                     kernels::cpu::ThreadPool& threads) {
+void SinkKeys::execute(const Op& op, const CpuKvLayer& layer) {
+  if (op.kind != OpKind::shift_sink_keys || op.m != num_moving() || op.n != 2 * kv_width_)
+    throw std::invalid_argument("plan: " + std::string(op.name) + " has another shape");
   const std::ptrdiff_t values = std::ptrdiff_t{sink_tokens_} * 2 * kv_width_;  // of one layer of one sequence
   float* to = rows_.data();
-  for (const float* from : moving_) to = std::copy_n(from + layer * values, values, to);
-  kernels::cpu::rope_and_cache(threads,
+  for (const float* from : moving_) to = std::copy_n(from + layer.layer * values, values, to);
+  kernels::cpu::rope_and_cache(layer.threads,
                                {.qkv = rows_.data(),
                                 .positions = positions_.data(),
                                 .slot_mapping = slots_.data(),
-                                .cos_sin = position_.kind == PositionKind::rope ? cos_sin : no_rotation_.data(),
-                                .cache = cache,
+                                .cos_sin = position_.kind == PositionKind::rope ? layer.cos_sin : no_rotation_.data(),
+                                .cache = layer.of(Phase::decode).cache,
                                 .num_tokens = num_moving(),
                                 .num_heads = 0,
                                 .rotary_dim = position_.rotary_dim,

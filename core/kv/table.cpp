@@ -1,0 +1,112 @@
+#include "core/kv/table.hpp"
+
+#include <algorithm>
+
+namespace dculab {
+namespace {
+
+[[nodiscard]] constexpr std::uint32_t bit(Dtype dtype) { return 1U << static_cast<unsigned>(dtype); }
+[[nodiscard]] constexpr std::uint32_t bit(RetentionPolicy policy) { return 1U << static_cast<unsigned>(policy); }
+
+[[nodiscard]] constexpr std::uint32_t grouped_formats() {
+  std::uint32_t bits = 0;
+  for (const KvFormat& format : kKvFormats)
+    if (!format.writes_token_by_token) bits |= bit(format.dtype);
+  return bits;
+}
+
+[[nodiscard]] constexpr std::uint32_t dropping_policies() {
+  std::uint32_t bits = 0;
+  for (const KvPolicy& policy : kKvPolicies)
+    if (policy.eviction != KvEviction::never) bits |= bit(policy.policy);
+  return bits;
+}
+
+constexpr std::uint32_t kGrouped = grouped_formats(), kDropping = dropping_policies();
+constexpr std::uint32_t kSinks = bit(RetentionPolicy::sinks), kHeavyHitters = bit(RetentionPolicy::heavy_hitters);
+
+constexpr KvClash kClashes[] = {
+    {KvFeature::prefix_caching,
+     "enable_prefix_caching cannot share blocks of kv_cache_dtype {dtype}: a block's newest tokens are kept apart, per "
+     "sequence",
+     kGrouped},
+    {KvFeature::swap,
+     "preemption_mode swap cannot move blocks of kv_cache_dtype {dtype}: a block's newest tokens are kept apart, per "
+     "sequence",
+     kGrouped},
+    {KvFeature::speculation,
+     "speculative_config cannot be combined with kv_cache_dtype {dtype}: a block's newest tokens are quantized "
+     "together, "
+     "and rejected ones could not be taken back",
+     kGrouped},
+    {KvFeature::speculation,
+     "kv_retention {policy} cannot be combined with speculative_config: what a rejected token drove out is gone", 0,
+     kDropping},
+    {KvFeature::swap,
+     "kv_retention {policy} cannot be combined with preemption_mode swap: what it keeps beside the blocks is not moved",
+     0, kDropping},
+    {KvFeature::prefix_caching,
+     "kv_retention {policy} cannot be combined with enable_prefix_caching: what it leaves of a block is no prefix", 0,
+     kDropping},
+    {KvFeature::whole_prompts,
+     "kv_retention {policy} needs enable_chunked_prefill: a prompt may be longer than what is kept", 0, kDropping},
+    {KvFeature::each_other,
+     "kv_retention {policy} cannot be combined with kv_cache_dtype {dtype}, whose tokens are not written one by one",
+     kGrouped, kDropping},
+    {KvFeature::samples, "kv_retention {policy} changes; ask for n = 1", 0, kDropping},
+    {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
+    {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},
+    {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
+    {KvFeature::gpu, "kv_retention {policy} is for --device cpu: GPU kernels keep every token", 0, kDropping},
+    {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
+     bit(Dtype::f32) | bit(Dtype::int8) | kGrouped},
+    {KvFeature::alibi,
+     "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
+     kHeavyHitters},
+    {KvFeature::soft_cap,
+     "kv_retention {policy} cannot serve {model}: its attention has a soft cap, which sums of scores leave out", 0,
+     kHeavyHitters},
+    {KvFeature::missing_kv, "kv_retention {policy} cannot serve {model}: it needs K and V in every layer, and {cached}",
+     0, kDropping},
+    {KvFeature::missing_kv, "a KV cache of {dtype} cannot serve {model}: it needs K and V in every layer, and {cached}",
+     kGrouped},
+    {KvFeature::sliding_window,
+     "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens would hide what is kept; use "
+     "window",
+     0, kSinks | kHeavyHitters},
+};
+
+}  // namespace
+
+std::span<const KvClash> kv_clashes() { return kClashes; }
+
+void fill(std::string& text, std::string_view word, std::string_view value) {
+  if (const std::size_t place = text.find(word); place != std::string::npos) text.replace(place, word.size(), value);
+}
+
+bool KvClash::holds(const KvChoice& choice) const {
+  const bool of_format = formats == 0 || (formats & bit(choice.dtype)) != 0;
+  const bool of_policy = policies == 0 || (policies & bit(choice.policy)) != 0;
+  return of_format && of_policy;
+}
+
+std::string KvClash::text_for(const KvChoice& choice) const {
+  std::string filled(text);
+  fill(filled, "{dtype}", name(choice.dtype));
+  fill(filled, "{policy}", name(choice.policy));
+  return filled;
+}
+
+std::vector<std::string> clashes(const KvChoice& choice, KvFeature feature) {
+  std::vector<std::string> found;
+  for (const KvClash& clash : kClashes)
+    if (clash.feature == feature && clash.holds(choice)) found.push_back(clash.text_for(choice));
+  return found;
+}
+
+bool combines(const KvChoice& choice, KvFeature feature) {
+  return std::ranges::none_of(kClashes,
+                              [&](const KvClash& clash) { return clash.feature == feature && clash.holds(choice); });
+}
+
+}  // namespace dculab

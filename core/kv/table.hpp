@@ -1,0 +1,122 @@
+// Every format and policy of the KV cache: what it is called, what it does to a sequence's tokens, and what it does not
+// combine with. A new one adds its rows here, and files of its name in the kv/ folders of the floors that serve it:
+// model/kv (what a step reads and writes), lower/kv, kernels/reference/kv, kernels/cpu/kv, kernels/gpu/kv, engine/kv.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/kv/retention.hpp"
+
+namespace dculab {
+
+// How K and V of a token are stored.
+struct KvFormat {
+  Dtype dtype;
+  bool writes_token_by_token = true;  // false: tokens are quantized together, the newest are kept apart, per sequence
+};
+
+inline constexpr auto kKvFormats = std::to_array<KvFormat>({
+    {Dtype::f32},
+    {Dtype::f16},
+    {Dtype::bf16},
+    {Dtype::fp8_e4m3},
+    {Dtype::fp8_e5m2},
+    {Dtype::int8},
+    {.dtype = Dtype::kivi4, .writes_token_by_token = false},
+    {.dtype = Dtype::kivi2, .writes_token_by_token = false},
+});
+
+// How a new token finds room in a sequence that has all its tokens.
+enum class KvEviction : std::uint8_t { never, oldest_block, one_token };
+
+// Which tokens a sequence keeps.
+struct KvPolicy {
+  RetentionPolicy policy;
+  std::string_view name;  // as scenarios write it
+  KvEviction eviction = KvEviction::never;
+  bool moves_positions = false;    // tokens stand where they lie in the cache: a text may be longer than the model's
+  bool has_window = false;         // window_tokens counts
+  bool has_sinks = false;          // sink_tokens counts
+  bool has_heavy_hitters = false;  // heavy_hitter_tokens counts
+  bool needs_all_query_heads = false;  // of a layer, in one process
+};
+
+inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
+    {.policy = RetentionPolicy::all, .name = "all"},
+    {.policy = RetentionPolicy::window, .name = "window", .eviction = KvEviction::oldest_block, .has_window = true},
+    {.policy = RetentionPolicy::sinks,
+     .name = "sinks",
+     .eviction = KvEviction::oldest_block,
+     .moves_positions = true,
+     .has_window = true,
+     .has_sinks = true},
+    {.policy = RetentionPolicy::heavy_hitters,
+     .name = "heavy_hitters",
+     .eviction = KvEviction::one_token,
+     .has_window = true,
+     .has_heavy_hitters = true,
+     .needs_all_query_heads = true},
+});
+
+[[nodiscard]] constexpr const KvFormat& kv_format(Dtype dtype) {
+  for (const KvFormat& format : kKvFormats)
+    if (format.dtype == dtype) return format;
+  return kKvFormats.front();
+}
+[[nodiscard]] constexpr const KvPolicy& kv_policy(RetentionPolicy policy) {
+  return kKvPolicies[static_cast<std::size_t>(policy)];
+}
+[[nodiscard]] constexpr bool drops_tokens(RetentionPolicy policy) {
+  return kv_policy(policy).eviction != KvEviction::never;
+}
+
+// What a format or a policy may not go with.
+enum class KvFeature : std::uint8_t {
+  // Of the options.
+  prefix_caching,
+  swap,
+  speculation,
+  whole_prompts,  // without enable_chunked_prefill
+  each_other,     // the format and the policy
+  // Of a request, or of what serves it.
+  samples,       // of one prompt, whose blocks they share
+  handing_over,  // of blocks, between engines
+  gpu,           // kernels of ours
+  // Of the model.
+  alibi,
+  soft_cap,    // of attention's scores
+  missing_kv,  // layers without K and V of their own
+  sliding_window,
+};
+
+// Holds for a format and a policy that are named; where none is named, of any. In `text`, which a user
+// reads, {dtype} and {policy} stand for their names; {model}, {cached} and {window} for what is known of a model.
+struct KvClash {
+  KvFeature feature;
+  std::string_view text;
+  std::uint32_t formats = 0;   // bit: a Dtype
+  std::uint32_t policies = 0;  // bit: a RetentionPolicy
+
+  [[nodiscard]] bool holds(const KvChoice& choice) const;
+  [[nodiscard]] std::string text_for(const KvChoice& choice) const;
+};
+
+// In the order in which they are told.
+[[nodiscard]] std::span<const KvClash> kv_clashes();
+
+// Those of a choice with a feature.
+[[nodiscard]] std::vector<std::string> clashes(const KvChoice& choice, KvFeature feature);
+
+// Puts `value` where `word` stands in `text`.
+void fill(std::string& text, std::string_view word, std::string_view value);
+
+// The format and the policy go with it.
+[[nodiscard]] bool combines(const KvChoice& choice, KvFeature feature);
+
+}  // namespace dculab

@@ -1,0 +1,33 @@
+#include <stdexcept>
+#include <string>
+
+#include "core/kv/kivi.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
+#include "engine/kv/heavy_hitters.hpp"
+#include "engine/kv/kivi.hpp"
+#include "engine/kv/sinks.hpp"
+
+namespace dculab::engine {
+
+void CpuKvSlice::execute(const Op& op, const CpuKvLayer& /*layer*/) {
+  throw std::invalid_argument("plan: " + std::string(op.name) + " is not of the KV cache that it is planned for");
+}
+
+std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, const KvCacheOptions& options) {
+  return is_kivi(options.dtype) ? std::make_unique<KiviSlice>(shape, options) : nullptr;
+}
+
+std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, RetentionPolicy policy) {
+  switch (policy) {
+    case RetentionPolicy::all:
+    case RetentionPolicy::window:
+      return nullptr;
+    case RetentionPolicy::sinks:
+      return std::make_unique<SinkKeys>(shape);
+    case RetentionPolicy::heavy_hitters:
+      return std::make_unique<HeavyHitters>(shape);
+  }
+  return nullptr;
+}
+
+}  // namespace dculab::engine
