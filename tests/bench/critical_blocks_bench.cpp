@@ -142,7 +142,7 @@ void shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"threads", "batch", "context", "block_size", "percent"});
   for (const int batch : {1, 8})
     for (const int block_size : {16, 64}) bench->Args({2, batch, 8192, block_size, 25});
-  bench->UseRealTime()->Unit(benchmark::kMicrosecond);
+  bench->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMicrosecond);
 }
 
 BENCHMARK(all_blocks)->Apply(shapes);
