@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
+#include "kernels/gpu/kv/critical_blocks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 
 namespace dculab::kernels::gpu {
@@ -74,6 +75,9 @@ class Device {
 
   virtual void paged_attention(const PagedAttention& args) = 0;
   virtual void prefill_attention(const PrefillAttention& args) = 0;
+
+  virtual void update_block_bounds(const UpdateBlockBounds& args) = 0;
+  virtual void choose_critical_blocks(const ChooseCriticalBlocks& args) = 0;
 
   virtual void latent_attention(const LatentAttention& args) = 0;
   virtual void gather_latents(const GatherLatents& args) = 0;

@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
+#include "kernels/gpu/kv/critical_blocks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
 #include "lower/dculab_gpu/split_k.hpp"
@@ -34,6 +35,9 @@ void start(Stream& stream, const CopyBlocks& args);
 void start(Stream& stream, const PagedAttention& args);
 void start(Stream& stream, const PagedAttentionLaunch& partitions);  // merges what the first pass has found
 void start(Stream& stream, const PrefillAttention& args);
+
+void start(Stream& stream, const UpdateBlockBounds& args);
+void start(Stream& stream, const ChooseCriticalBlocks& args);
 
 void start(Stream& stream, const LatentAttention& args);
 void start(Stream& stream, const GatherLatents& args);

@@ -68,6 +68,8 @@ class StreamDevice final : public Device {
   void copy_blocks(const CopyBlocks& args) override { start(stream_, args); }
   void paged_attention(const PagedAttention& args) override { start(stream_, args); }
   void prefill_attention(const PrefillAttention& args) override { start(stream_, args); }
+  void update_block_bounds(const UpdateBlockBounds& args) override { start(stream_, args); }
+  void choose_critical_blocks(const ChooseCriticalBlocks& args) override { start(stream_, args); }
   void latent_attention(const LatentAttention& args) override { start(stream_, args); }
   void gather_latents(const GatherLatents& args) override { start(stream_, args); }
   void store_expanded(const StoreExpanded& args) override { start(stream_, args); }
