@@ -17,7 +17,6 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/recording/op_recorder.hpp"
-#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "sim/memory/replay_comparison.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -53,9 +52,9 @@ struct ReplayedPoint {
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = study::resolve_model(scenario);
   const EngineOptions options = study::resolve_options(scenario, model, machine);
-  const engine::RecordedOp recorded = engine::record_op(
-      model, options, study::resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size,
-      lower::dculab_gpu::units_of(machine));
+  const engine::RecordedOp recorded =
+      engine::record_op(model, options, study::resolve_batch(scenario.workload, model, options), op,
+                        machine.waves.wave_size, lower::dculab_gpu::units_of(machine));
   return {model.heads().num_key_value_heads, options.block_size,
           sim::compare_with_replay(machine, recorded.plan, recorded.launches,
                                    choices.reuse_distances ? sim::ReuseMeasurement::on : sim::ReuseMeasurement::off)};

@@ -24,8 +24,8 @@ struct RecordedOp {
 // Runs the op called `op_name` of the plan of (model, options, batch) once. KV blocks are scattered over the cache, as
 // in a server that has run for a while; `batch` has lengths only. Throws InputError when the plan has no such op, or
 // the kernels cannot run it.
-[[nodiscard]] RecordedOp record_op(
-    const ModelShape& model, const EngineOptions& options, const Batch& batch, std::string_view op_name, int wave_size,
-    lower::dculab_gpu::Units units = lower::dculab_gpu::Units::vector);
+[[nodiscard]] RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
+                                   std::string_view op_name, int wave_size,
+                                   lower::dculab_gpu::Units units = lower::dculab_gpu::Units::vector);
 
 }  // namespace dculab::engine

@@ -26,9 +26,9 @@ struct StackLimits {
                                                     const sim::Machine& machine);
 
 // The partition_tokens that fill a device: 0 when a workgroup per sequence and `heads_per_workgroup` query heads does,
-// else what cuts the longest context into enough partitions. vLLM asks for 512 tokens whenever sequences x heads <= 512;
-// here the device says how many workgroups it holds: four per compute unit, so that two are resident while two wait, and
-// no partition is shorter than 256 tokens, whose loads outweigh the merging.
+// else what cuts the longest context into enough partitions. vLLM asks for 512 tokens whenever sequences x heads <=
+// 512; here the device says how many workgroups it holds: four per compute unit, so that two are resident while two
+// wait, and no partition is shorter than 256 tokens, whose loads outweigh the merging.
 [[nodiscard]] constexpr int partition_that_fills(int num_seqs, int num_heads, int heads_per_workgroup,
                                                  int max_context_len, int compute_units) {
   constexpr int kWorkgroupsPerComputeUnit = 4, kShortest = 256;

@@ -23,8 +23,8 @@ enum class HostMatrixCores : std::uint8_t { absent, present };
 struct HostOptions {
   int wave_size = 64;  // 32 or 64
   LaneOrder order = LaneOrder::forward;
-  std::uint64_t seed = 1;               // of LaneOrder::shuffled
-  AddressRecorder* recorder = nullptr;  // null: nothing is recorded
+  std::uint64_t seed = 1;                                  // of LaneOrder::shuffled
+  AddressRecorder* recorder = nullptr;                     // null: nothing is recorded
   HostMatrixCores matrix_cores = HostMatrixCores::absent;  // present: waves of 64 multiply with them
 };
 

@@ -1,5 +1,5 @@
-// From logits to the likeliest tokens. One workgroup per row: 128,256 logits of f32 are 8,000 clocks of the 64 bytes per
-// clock that a compute unit of GCN gets from L2.
+// From logits to the likeliest tokens. One workgroup per row: 128,256 logits of f32 are 8,000 clocks of the 64 bytes
+// per clock that a compute unit of GCN gets from L2.
 #pragma once
 
 #include "kernels/gpu/args.hpp"
