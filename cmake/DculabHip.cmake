@@ -14,6 +14,42 @@ if(DCULAB_WERROR)
   list(APPEND DCULAB_HIP_FLAGS -Werror)
 endif()
 
+# Whether hipcc knows the target and AMD's matrix instructions for it.
+function(dculab_hip_has_mfma architecture result)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/has_mfma.hip)
+  file(WRITE ${source} "
+#include <hip/hip_runtime.h>
+using Half4 = _Float16 __attribute__((ext_vector_type(4)));
+using Short4 = short __attribute__((ext_vector_type(4)));
+using Float16 = float __attribute__((ext_vector_type(16)));
+__global__ void multiply(Half4 a, Short4 b, Float16* sums) {
+  *sums = __builtin_amdgcn_mfma_f32_32x32x8f16(a, a, *sums, 0, 0, 0);
+  *sums = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(b, b, *sums, 0, 0, 0);
+}
+")
+  execute_process(COMMAND ${HIPCC} -std=c++20 --offload-arch=${architecture} --cuda-device-only -c ${source} -o ${source}.o
+                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    set(${result} FALSE PARENT_SCOPE)
+  else()
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Of gfx908 and gfx90a it is known (kernels/gpu/matrix_core.hpp); DCUs with matrix units are asked for.
+foreach(architecture gfx928 gfx936)
+  if(NOT architecture IN_LIST DCULAB_HIP_ARCHITECTURES)
+    continue()
+  endif()
+  dculab_hip_has_mfma(${architecture} has_mfma)
+  if(has_mfma)
+    string(TOUPPER ${architecture} name)
+    list(APPEND DCULAB_HIP_FLAGS -DDCULAB_MFMA_${name}=1)
+  else()
+    message(STATUS "the kernels for ${architecture} multiply on vector units: hipcc has no MFMA instructions for it")
+  endif()
+endforeach()
+
 function(dculab_hip_sources target)
   list(TRANSFORM DCULAB_HIP_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE architectures)
   foreach(source ${ARGN})

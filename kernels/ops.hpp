@@ -233,17 +233,6 @@ struct ReshapeAndCacheArgs {
   int num_tokens = 0;
 };
 
-// Copies the cached K and V of whole sequences into contiguous rows.
-struct GatherCachedKvArgs {
-  KvCacheView cache;
-  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
-  int max_blocks_per_seq = 0;
-  const std::int32_t* context_start_loc = nullptr;  // [num_seqs + 1], cumulative tokens
-  float* k = nullptr;                               // [context_start_loc[num_seqs], num_kv_heads * head_dim]
-  float* v = nullptr;                               // the same
-  int num_seqs = 0;
-};
-
 // Duplicates KV blocks, in order.
 struct CopyBlocksArgs {
   KvCacheView cache;
@@ -279,19 +268,6 @@ struct GeluMulArgs {
   float* out = nullptr;            // [num_tokens, width]
   int num_tokens = 0, width = 0;
   GeluKind kind = GeluKind::erf;
-};
-
-struct SoftmaxArgs {
-  const float* x = nullptr;  // [rows, width]
-  float* out = nullptr;      // [rows, width]
-  int rows = 0, width = 0;
-  float temperature = 1.0F;  // > 0
-};
-
-struct ArgmaxArgs {
-  const float* x = nullptr;     // [rows, width]
-  std::int32_t* out = nullptr;  // [rows]: the first of the largest values; NaN is never the largest
-  int rows = 0, width = 0;
 };
 
 struct TopKArgs {

@@ -86,7 +86,7 @@ void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const 
   const auto compiled = dculab_gpu::compiled_resources(device.kernel_target, id);
   if (compiled && !launch.knows_resources && launch.slabs == 0) launch.resources = *compiled;
   if (!are_ours || extent == Extent::one_expert) return;
-  dculab_gpu::add_streams(launch.streams, op, id, launch.parts);
+  dculab_gpu::add_streams(launch.streams, op, id, dculab_gpu::units_of(op, device), launch.parts);
   if (launch.streams.count > 0) dculab_gpu::add_expansion(launch.streams, op, step);
 }
 

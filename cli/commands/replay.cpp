@@ -52,8 +52,9 @@ struct ReplayedPoint {
     throw InputError(machine.name + " is a CPU; the kernels that are recorded are those of GPUs");
   const ModelShape model = study::resolve_model(scenario);
   const EngineOptions options = study::resolve_options(scenario, model, machine);
-  const engine::RecordedOp recorded = engine::record_op(
-      model, options, study::resolve_batch(scenario.workload, model, options), op, machine.waves.wave_size);
+  const engine::RecordedOp recorded =
+      engine::record_op(model, options, study::resolve_batch(scenario.workload, model, options), op,
+                        machine.waves.wave_size, lower::dculab_gpu::units_of(machine));
   return {model.heads().num_key_value_heads, options.block_size,
           sim::compare_with_replay(machine, recorded.plan, recorded.launches,
                                    choices.reuse_distances ? sim::ReuseMeasurement::on : sim::ReuseMeasurement::off)};

@@ -107,7 +107,7 @@ void require_recordable(const Op& op, const ModelShape& layer) {
 }  // namespace
 
 RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
-                     std::string_view op_name, int wave_size) {
+                     std::string_view op_name, int wave_size, lower::dculab_gpu::Units units) {
   const ModelShape layer = few_layers(model, op_of(model, options, batch, op_name));
   std::mt19937_64 random(1);
   const int num_blocks = blocks_of(batch, options.block_size);
@@ -120,15 +120,18 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
     return {plan, record_quantized_matmul(op, wave_size)};
 
   kernels::gpu::host::AddressRecorder recorder;
-  GpuExecutor executor(kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder}),
-                       zero_weights(layer, plain_dtype(layer, options.weights)),
-                       {num_blocks, options.block_size, options.kv_cache_dtype},
-                       {.activation_dtype = options.activation_dtype,
-                        .partition_tokens = options.attention_split.partition_tokens,
-                        .limits = {.max_num_batched_tokens = tokens_of(batch),
-                                   .max_num_seqs = static_cast<int>(batch.sequences.size()),
-                                   .decode_tokens = decode_tokens_of(batch),
-                                   .prefill_latents = options.prefill_latents}});
+  using kernels::gpu::host::HostMatrixCores;
+  const auto cores = units == lower::dculab_gpu::Units::matrix ? HostMatrixCores::present : HostMatrixCores::absent;
+  GpuExecutor executor(
+      kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder, .matrix_cores = cores}),
+      zero_weights(layer, plain_dtype(layer, options.weights)),
+      {num_blocks, options.block_size, options.kv_cache_dtype},
+      {.activation_dtype = options.activation_dtype,
+       .partition_tokens = options.attention_split.partition_tokens,
+       .limits = {.max_num_batched_tokens = tokens_of(batch),
+                  .max_num_seqs = static_cast<int>(batch.sequences.size()),
+                  .decode_tokens = decode_tokens_of(batch),
+                  .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
   (void)executor.run(plan);
   std::vector<AddressTrace> launches = recorder.take_launches();

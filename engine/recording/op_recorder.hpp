@@ -9,6 +9,7 @@
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/step_plan.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {
@@ -24,6 +25,7 @@ struct RecordedOp {
 // in a server that has run for a while; `batch` has lengths only. Throws InputError when the plan has no such op, or
 // the kernels cannot run it.
 [[nodiscard]] RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
-                                   std::string_view op_name, int wave_size);
+                                   std::string_view op_name, int wave_size,
+                                   lower::dculab_gpu::Units units = lower::dculab_gpu::Units::vector);
 
 }  // namespace dculab::engine

@@ -196,17 +196,6 @@ struct ReshapeAndCache {
   int num_tokens = 0;
 };
 
-struct GatherCachedKv {
-  KvCacheView cache;
-  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
-  int max_blocks_per_seq = 0;
-  const std::int32_t* context_start_loc = nullptr;  // [num_seqs + 1]
-  Output k;                                         // [tokens, num_kv_heads * head_dim]
-  Output v;                                         // the same
-  int num_seqs = 0;
-  int num_tokens = 0;  // context_start_loc[num_seqs], known to the host
-};
-
 // Copies whole blocks between or within caches of one layer (copy-on-write; the device side of a swap).
 struct CopyBlocks {
   const void* source = nullptr;         // [num_blocks, block_bytes]
@@ -282,19 +271,6 @@ struct PrefillAttention {
   // Of expanded latents: values of a head of Q and of the result, and from one token of the result to the next.
   int query_dim = 0, out_dim = 0;
   std::int64_t out_stride = 0;
-};
-
-struct Softmax {
-  Input x;     // [rows, width]
-  Output out;  // [rows, width]
-  int rows = 0, width = 0;
-  float temperature = 1.0F;
-};
-
-struct Argmax {
-  Input x;                      // [rows, width]
-  std::int32_t* out = nullptr;  // [rows]
-  int rows = 0, width = 0;
 };
 
 struct TopK {

@@ -65,12 +65,9 @@ class Device {
   virtual void gelu_and_mul(const GeluAndMul& args) = 0;
   virtual void silu_and_mul(const SiluAndMul& args) = 0;
   virtual void gelu(const Gelu& args) = 0;
-  virtual void softmax(const Softmax& args) = 0;
-  virtual void argmax(const Argmax& args) = 0;
   virtual void top_k(const TopK& args) = 0;
 
   virtual void reshape_and_cache(const ReshapeAndCache& args) = 0;
-  virtual void gather_cached_kv(const GatherCachedKv& args) = 0;
   virtual void copy_blocks(const CopyBlocks& args) = 0;
 
   virtual void paged_attention(const PagedAttention& args) = 0;

@@ -71,26 +71,6 @@ void reshape_and_cache(const ReshapeAndCacheArgs& args) {
   }
 }
 
-void gather_cached_kv(const GatherCachedKvArgs& args) {
-  const KvCacheView& cache = args.cache;
-  std::size_t out = 0;
-  for (int seq = 0; seq < args.num_seqs; ++seq) {
-    const std::int32_t* block_table = args.block_tables + std::ptrdiff_t{seq} * args.max_blocks_per_seq;
-    const int tokens = args.context_start_loc[seq + 1] - args.context_start_loc[seq];
-    for (int token = 0; token < tokens; ++token) {
-      const std::int64_t slot = slot_of(cache, block_table, token);
-      for (int i = 0; i < cache.num_kv_heads * cache.head_dim; ++i, ++out) {
-        const int head = i / cache.head_dim, d = i % cache.head_dim;
-        const auto load = [&](KvTensor tensor) {
-          return static_cast<float>(load_cached(cache, tensor, cache_index(cache, tensor, slot, head, d)));
-        };
-        args.k[out] = load(KvTensor::k);
-        args.v[out] = load(KvTensor::v);
-      }
-    }
-  }
-}
-
 void copy_blocks(const CopyBlocksArgs& args) {
   const KvCacheView& cache = args.cache;
   const std::ptrdiff_t values = std::ptrdiff_t{cache.num_kv_heads} * cache.block_size * cache.head_dim;

@@ -51,12 +51,6 @@ void route_tokens(const RouteTokensArgs& args);
 void expert_matmul(const ExpertMatmulArgs& args);
 void combine_experts(const CombineExpertsArgs& args);
 
-// Preconditions: no NaN and no +infinity; each row has a finite value (-infinity gives 0).
-void softmax(const SoftmaxArgs& args);
-
-// -0 and +0 are equal. Of a row of NaNs, the first.
-void argmax(const ArgmaxArgs& args);
-
 // -0 and +0 are equal. NaN comes after every number.
 void top_k(const TopKArgs& args);
 
@@ -65,9 +59,8 @@ void top_k(const TopKArgs& args);
 // No two tokens of a call have the same slot.
 void rope_and_cache(const RopeAndCacheArgs& args);
 
-// The skip set has a bit for each slot of the cache. Neither of the two serves kivi4 and kivi2.
+// The skip set has a bit for each slot of the cache. Does not serve kivi4 and kivi2.
 void reshape_and_cache(const ReshapeAndCacheArgs& args);
-void gather_cached_kv(const GatherCachedKvArgs& args);
 
 // In order: a later pair may copy what an earlier one wrote.
 void copy_blocks(const CopyBlocksArgs& args);

@@ -71,7 +71,7 @@ void cut_expert_product(const Op& op, const Device& device, Launch& launch) {
   if (const auto compiled = compiled_resources(device.kernel_target, kernel)) launch.resources = *compiled;
   launch.workgroups_per_unit = std::max(1, workgroups_per_unit(device.waves, launch.resources));
   launch.waves_per_workgroup = waves_per_workgroup(device.waves, launch.resources);
-  add_streams(launch.streams, op, kernel, 1);
+  add_streams(launch.streams, op, kernel, units_of(op, device), 1);
 }
 
 }  // namespace dculab::lower::dculab_gpu

@@ -8,6 +8,7 @@
 #include "lower/dculab_gpu/issued_work.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -31,10 +32,17 @@ constexpr double kLoadsBefore = 3;
 }
 
 [[nodiscard]] std::optional<VectorProduct> on_vector_units(const Op& op, const Device& device) {
+  if (units_of(op, device) == Units::matrix) return std::nullopt;
   if (!is_counted(device)) return VectorProduct{};
   const KernelId kernel = kernel_of(op, device.waves.wave_size, 1);
   const double tiles = std::ceil(static_cast<double>(op.m) / std::max(1, kernel.rows));
   return issued_product(op, kernel, tiles);
+}
+
+// On matrix cores BF16 weights are multiplied as they are, by each part of x.
+[[nodiscard]] Multiplied multiplied(const Op& op, const Device& device) {
+  if (units_of(op, device) == Units::vector || parts_of_x(op) == 1) return {.in = multiplied_in(op)};
+  return {.in = Dtype::bf16, .instructions = static_cast<double>(parts_of_x(op))};
 }
 
 // Query rows of a workgroup of prefill attention: of expanded latents, as those are filled up.
@@ -80,7 +88,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   AttentionTile tile = attention_tile(op, step.attention_split);
   if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
   tile.look_up = look_up(op, tile.query_heads);
-  tile.has_matrix_instructions = false;
+  tile.has_matrix_instructions = units_of(op, device) == Units::matrix;
   if (!is_counted(device)) return tile;
   tile.issued = attention_instructions(op, tile.query_heads * (has_several_new_tokens(op) ? tile.query_tokens : 1));
   tile.loads_before = kLoadsBefore + tile.issued.waits;
@@ -107,6 +115,7 @@ constexpr lower::MatmulKernel kMatmul{.name = "dculab_gpu",
                                       .formats = kFormats,
                                       .tile = matmul_tile,
                                       .parts = parts,
+                                      .multiplied = multiplied,
                                       .on_vector_units = on_vector_units};
 
 constexpr AttentionKernel kAttention{

@@ -28,21 +28,6 @@ inline constexpr int kPagedAttentionLaneSums = 32;
   return partitions == 1 ? 0 : std::int64_t{num_seqs} * num_heads * partitions * (head_dim + 2);
 }
 
-// A value for PagedAttention::partition_tokens: 0 when a workgroup per sequence and `heads_per_workgroup` query heads
-// fills the device, else what cuts the longest context into enough partitions. vLLM asks for 512 tokens whenever
-// sequences x heads <= 512; here the device says how many workgroups it holds: four per compute unit, so that two are
-// resident while two wait, and no partition is shorter than 256 tokens, whose loads outweigh the merging.
-[[nodiscard]] constexpr int choose_partition_tokens(int num_seqs, int num_heads, int heads_per_workgroup,
-                                                    int max_context_len, int compute_units) {
-  constexpr int kWorkgroupsPerComputeUnit = 4, kShortest = 256;
-  const int workgroups = std::max(1, num_seqs * (num_heads / std::max(1, heads_per_workgroup)));
-  const int partitions = (kWorkgroupsPerComputeUnit * compute_units + workgroups - 1) / workgroups;
-  if (partitions <= 1 || max_context_len <= kShortest) return 0;
-  const int tokens = (max_context_len + partitions - 1) / partitions;
-  const int rounded = (tokens + kShortest - 1) / kShortest * kShortest;
-  return rounded >= max_context_len ? 0 : rounded;
-}
-
 // How the lanes of a workgroup share its work.
 struct PagedAttentionTiling {
   int token_lanes = 0;  // lanes that hold one token's K or V of a head, 16 bytes each

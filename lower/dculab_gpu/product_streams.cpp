@@ -91,12 +91,12 @@ struct RowCut {
 };
 
 // Row tiles start first, of int4 column tiles.
-void add_gemm(Streams& streams, const Op& op, const KernelId& kernel, const RowCut& rows) {
+void add_gemm(Streams& streams, const Op& op, const KernelId& kernel, Units units, const RowCut& rows) {
   const auto [m, n, k] = sizes_of(op);
   const double row_tiles = rows.tiles;
   const double column_tiles = std::ceil(n / (is_gptq(kernel) ? kGptqGemmColumns : kGemmColumns));
   const Dtype x = read_of_x(op, kernel);
-  const bool is_halves = x == Dtype::f16 && kernel.stored == Dtype::f16;
+  const bool is_halves = (x == Dtype::f16 && kernel.stored == Dtype::f16) || units == Units::matrix;
   const double values = is_gptq(kernel) ? kGptqGemmStep : kGemmSlabWords * (is_int8(kernel) ? 4 : is_halves ? 2 : 1);
   const double weights = values_of(op) / (n * k) / Bytes(1);  // bytes of each
   const Bytes slab = std::min<double>(m, kernel.rows) * storage(x, values) + kGemmColumns * values * Bytes(weights);
@@ -117,11 +117,11 @@ void add_gemm(Streams& streams, const Op& op, const KernelId& kernel, const RowC
 }
 
 // The row numbers of a tile, and where it begins, are little beside its rows, and are left out.
-void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel) {
+void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel, Units units) {
   const double touched = std::max(1.0, op.groups.touched), k = static_cast<double>(op.k);
   const double x_rows = op.operands()[1].unique / storage(op.activation_dtype, k);
   const RowCut rows{expert_tiles(op), expert_tiles(op) / touched, static_cast<double>(op.m) / x_rows};
-  if (kernel.rows > kGemvMaxRows) return add_gemm(streams, op, kernel, rows);
+  if (kernel.rows > kGemvMaxRows) return add_gemm(streams, op, kernel, units, rows);
   const double column_tiles = std::ceil(static_cast<double>(op.n) / expert_columns(kernel));
   const Dtype x = activations_of(op);
   streams.workgroups = rows.tiles * column_tiles;
@@ -138,13 +138,13 @@ void add_expert_product(Streams& streams, const Op& op, const KernelId& kernel) 
 
 }  // namespace
 
-void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
-  if (op.groups.count > 0) return add_expert_product(streams, op, kernel);
+void add_product(Streams& streams, const Op& op, const KernelId& kernel, Units units, double parts) {
+  if (op.groups.count > 0) return add_expert_product(streams, op, kernel, units);
   const double row_tiles = std::ceil(static_cast<double>(op.m) / kernel.rows);
   if (op.m <= kGemvMaxRows)
     add_gemv(streams, op, kernel);
   else
-    add_gemm(streams, op, kernel, {row_tiles, row_tiles, 1});
+    add_gemm(streams, op, kernel, units, {row_tiles, row_tiles, 1});
   streams.workgroups *= std::max(1.0, parts);
 }
 

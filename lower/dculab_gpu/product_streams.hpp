@@ -3,6 +3,7 @@
 
 #include "core/op.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -14,6 +15,6 @@ namespace dculab::lower::dculab_gpu {
 
 // Precondition: `kernel` is one that multiplies `op`. `parts`: into which the product is split along k; up to 1: not
 // split.
-void add_product(Streams& streams, const Op& op, const KernelId& kernel, double parts);
+void add_product(Streams& streams, const Op& op, const KernelId& kernel, Units units, double parts);
 
 }  // namespace dculab::lower::dculab_gpu

@@ -162,7 +162,7 @@ void add_routing(Streams& streams, const Op& op, const KernelId& kernel) {
 
 }  // namespace
 
-void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double parts) {
+void add_streams(Streams& streams, const Op& op, const KernelId& kernel, Units units, double parts) {
   if (op.m == 0 || kernel.kernel == Kernel::none) return;
   switch (op.kind) {
     case OpKind::embedding:
@@ -173,7 +173,7 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double 
     case OpKind::rope_and_cache:
       return op.attention.is_latent ? add_latent_caching(streams, op) : add_caching(streams, op);
     case OpKind::matmul:
-      return add_product(streams, op, kernel, parts);
+      return add_product(streams, op, kernel, units, parts);
     case OpKind::route_tokens:
       return add_routing(streams, op, kernel);
     case OpKind::attention_prefill:

@@ -6,22 +6,24 @@
 //                   all rows ask for the weight
 //   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and V
 //   products        x once per tile of columns, w once per tile of rows; tiles start row tiles first, of int4 column
-//                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32, so that a
-//                   longer line is asked for several times. Of experts likewise, where each weight is asked for by the
-//                   tiles of its expert, and x, where it is rows of tokens, by as many tiles as a token has experts
+//                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32 (on matrix
+//                   cores 32 values), so that a longer line is asked for several times. Of experts likewise, where each
+//                   weight is asked for by the tiles of its expert, and x, where it is rows of tokens, by as many tiles
+//                   as a token has experts
 //   route_tokens    logits in F32; a second kernel reads all choices twice for each expert, and writes what sorts them
 // Read off kernels/gpu, and held against recorded addresses by tests/replay.
 #pragma once
 
 #include "core/op.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "lower/launch.hpp"
 
 namespace dculab::lower::dculab_gpu {
 
 // Fills in `streams`, which are empty; they stay so for attention, activations, and where no kernel of ours runs the
 // op (Kernel::none). `parts`: of a product, along k; up to 1: not split.
-void add_streams(Streams& streams, const Op& op, const KernelId& kernel, double parts);
+void add_streams(Streams& streams, const Op& op, const KernelId& kernel, Units units, double parts);
 
 // The partial sums in F32 of a product that is split into `parts`: they are written, and read by a second kernel, which
 // writes y. A price has them on their own (sim/compute/split_k.hpp).

@@ -7,7 +7,7 @@ attention.safetensors  for each case, `case.q` [new tokens, heads, head_dim], `c
 gptq.safetensors       for each case, `case.qweight`, `case.qzeros`, `case.scales`, `case.g_idx` as a checkpoint has them,
                        `case.zero_offset`, `case.group_size` [1], `case.weight` [in, out] F64 before packing,
                        `case.x` [m, in], `case.y` [m, out] F64.
-layers.safetensors     layer_norm, GELU, softmax, int8 product, top-k and argmax; names in layers().
+layers.safetensors     layer_norm, GELU, int8 product and top-k; names in layers().
 slopes.safetensors     `n` [n] F32: ALiBi slopes of n heads.
 Floats are computed in F64 unless said otherwise.
 
@@ -144,11 +144,6 @@ def layers():
     x = torch.cat([torch.linspace(-6, 6, 49), torch.tensor([-40.0, -13.0, 0.0, 13.0, 40.0])])
     tensors.update({"gelu.x": x, "gelu.erf": functional.gelu(x.to(torch.float64)),
                     "gelu.tanh": functional.gelu(x.to(torch.float64), approximate="tanh")})
-    x = torch.randn(4, 33) * 8
-    x[1, :30] = -torch.inf
-    x[2] += 1e4
-    tensors.update({"softmax.x": x, "softmax.t1": torch.softmax(x.to(torch.float64), 1),
-                    "softmax.t0_5": torch.softmax(x.to(torch.float64) / 0.5, 1)})
     a, b = (torch.randint(-128, 128, (rows, 52), dtype=torch.int8) for rows in (3, 7))
     x_scale, w_scale = torch.rand(3), torch.rand(7)
     product = (a.to(torch.int64) @ b.to(torch.int64).T).to(torch.float64)
@@ -156,8 +151,7 @@ def layers():
                     "int8.y": product * x_scale.to(torch.float64)[:, None] * w_scale.to(torch.float64)})
     x = torch.randn(3, 101)
     top = x.topk(9)
-    tensors.update({"top_k.x": x, "top_k.values": top.values, "top_k.indices": top.indices.to(torch.int32),
-                    "argmax.out": x.argmax(1).to(torch.int32)})
+    tensors.update({"top_k.x": x, "top_k.values": top.values, "top_k.indices": top.indices.to(torch.int32)})
     return tensors
 
 

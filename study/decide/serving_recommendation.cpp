@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
@@ -83,9 +82,9 @@ template <class Value, class Text>
   const sim::ServingCase& serving = result.serving;
   if (serving.machine.kind != lower::DeviceKind::gpu) return tokens;
   const ModelShape model = sim::model_of(serving, result.setting);
-  const int filling = lower::dculab_gpu::choose_partition_tokens(
-      result.served.batch, model.heads().num_attention_heads, model.heads().group_size(),
-      serving.load.prompt_tokens + serving.load.output_tokens, serving.machine.compute_units);
+  const int filling =
+      partition_that_fills(result.served.batch, model.heads().num_attention_heads, model.heads().group_size(),
+                           serving.load.prompt_tokens + serving.load.output_tokens, serving.machine.compute_units);
   if (std::ranges::find(tokens, filling) == tokens.end()) tokens.push_back(filling);
   return tokens;
 }

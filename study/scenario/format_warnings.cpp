@@ -4,6 +4,7 @@
 
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 #include "sim/compute/peak.hpp"
 
 namespace dculab::study {
@@ -16,6 +17,11 @@ namespace {
   const auto first = machine.peaks.find(a), second = machine.peaks.find(b);
   return !machine.stack.is_own() && is_half(a) && is_half(b) && first != machine.peaks.end() &&
          second != machine.peaks.end() && first->second.matrix && first->second.matrix == second->second.matrix;
+}
+
+[[nodiscard]] bool leaves_matrix_units_idle(const sim::Machine& machine) {
+  return machine.stack.is_own() && machine.has_matrix_cores && !machine.isa.empty() &&
+         lower::dculab_gpu::units_of(machine) == lower::dculab_gpu::Units::vector;
 }
 
 }  // namespace
@@ -55,6 +61,9 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
     check("weights", options.weights.dtype, options.activation_dtype);
   if (options.kv_cache_dtype != options.weights.dtype)
     check("KV cache", options.kv_cache_dtype, options.activation_dtype);
+  if (leaves_matrix_units_idle(machine))
+    warnings.push_back("dculab's kernels do not use the matrix units of " + machine.name + " (" + machine.isa +
+                       "), only those of gfx908 and gfx90a; its products of f16 by f16 without a bias are rocBLAS's");
   return warnings;
 }
 

@@ -22,6 +22,7 @@
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
+#include "study/decide/stack_limits.hpp"
 #include "tests/bench/gpu_bench_setup.hpp"
 
 namespace {
@@ -80,8 +81,8 @@ std::optional<double> decode_attention(const Bench& bench) {
           continue;
         }
         const PagedCache cache(bench, batch, context, kv_heads);
-        const int filling = lower::dculab_gpu::choose_partition_tokens(batch, shapes.heads, shapes.heads / kv_heads,
-                                                                       context, bench.device->info().compute_units);
+        const int filling = study::partition_that_fills(batch, shapes.heads, shapes.heads / kv_heads, context,
+                                                        bench.device->info().compute_units);
         const Seconds engine_cut = time_decode(bench, cache, batch, context, engine_partition);
         const Seconds filled = time_decode(bench, cache, batch, context, filling);
         const double engine_share = share_of_copy(bench, bytes, engine_cut);

@@ -15,7 +15,6 @@ TEST_CASE("every kernel of dculab has its role") {
       {"paged_attention_combine_kernel", decode_attention},
       {"prefill_attention_kernel", prefill_attention},
       {"reshape_and_cache_kernel", rope_and_cache},
-      {"gather_cached_kv_kernel", prefill_attention},
       {"copy_blocks_kernel", data_movement},
       {"gemm_kernel", matmul},
       {"gemv_kernel", matmul},

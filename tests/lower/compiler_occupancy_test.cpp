@@ -70,26 +70,15 @@ int resident_waves_per_simd(const WaveResources& waves, const KernelResources& k
   return (on_unit + waves.simds_per_unit - 1) / waves.simds_per_unit;
 }
 
-// The compiler does not ask whether the waves that registers allow make whole workgroups. Of softmax_kernel's 16 waves,
-// 4 a SIMD, the 7 that gfx906 and gfx908 allow are one workgroup.
-bool is_no_whole_workgroups(const CompilerRow& row) {
-  return row.kernel == "softmax_kernel<64>" && row.target != "gfx90a";
-}
-
 }  // namespace
 
-TEST_CASE("occupancy equals clang 19's own figure for every kernel and target, but for softmax's", "[occupancy]") {
+TEST_CASE("occupancy equals clang 19's own figure for every kernel and target", "[occupancy]") {
   const std::vector<CompilerRow> rows = read_rows();
   std::map<std::string, int> kernels_of;
   for (const CompilerRow& row : rows) {
     CAPTURE(row.target, row.kernel, row.resources.vgprs, row.resources.sgprs, row.resources.lds.value());
     const int resident = resident_waves_per_simd(waves_of(row.target), row.resources);
-    if (is_no_whole_workgroups(row)) {
-      CHECK(row.waves_per_simd == 7);
-      CHECK(resident == 4);
-    } else {
-      CHECK(resident == row.waves_per_simd);
-    }
+    CHECK(resident == row.waves_per_simd);
     ++kernels_of[row.target];
   }
   for (const char* target : {"gfx906", "gfx908", "gfx90a"}) CHECK(kernels_of[target] > 100);

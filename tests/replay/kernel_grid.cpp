@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "engine/recording/op_recorder.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 
 namespace dculab {
 namespace {
@@ -128,12 +130,13 @@ std::string KernelOutcome::text() const {
 void replay_kernels(const std::vector<KernelCase>& cases, const std::vector<sim::Machine>& machines,
                     const std::function<void(const KernelOutcome&)>& report) {
   for (const KernelCase& what : cases) {
-    std::map<int, engine::RecordedOp> recorded;  // by wave size
+    std::map<std::pair<int, lower::dculab_gpu::Units>, engine::RecordedOp> recorded;  // by wave size and units
     for (const sim::Machine& machine : machines) {
-      const int wave_size = machine.waves.wave_size;
-      if (!recorded.contains(wave_size))
-        recorded.emplace(wave_size, engine::record_op(what.model, what.options, batch_of(what), what.op, wave_size));
-      const engine::RecordedOp& op = recorded.at(wave_size);
+      const std::pair build{machine.waves.wave_size, lower::dculab_gpu::units_of(machine)};
+      if (!recorded.contains(build))
+        recorded.emplace(
+            build, engine::record_op(what.model, what.options, batch_of(what), what.op, build.first, build.second));
+      const engine::RecordedOp& op = recorded.at(build);
       if (lower::dculab_gpu::calls_library(op.op(), machine)) continue;  // none of our kernels runs there
       report({what, machine.name, sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off)});
     }

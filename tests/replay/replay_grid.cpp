@@ -1,14 +1,17 @@
 #include "tests/replay/replay_grid.hpp"
 
 #include <cmath>
-#include <optional>
+#include <map>
 #include <utility>
 
 #include "config/machine_file.hpp"
 #include "engine/recording/op_recorder.hpp"
+#include "lower/dculab_gpu/matrix_cores.hpp"
 
 namespace dculab {
 namespace {
+
+using lower::dculab_gpu::Units;
 
 constexpr int kWholeGroup = 0;
 constexpr double kMostKvBytes = 80e6;  // that the workgroups of a case ask for: more takes more than a few seconds
@@ -105,17 +108,16 @@ void replay_cases(const std::vector<ReplayCase>& cases, const std::vector<sim::M
   for (const ReplayCase& what : cases) {
     const ModelShape model = shape_of(what);
     const EngineOptions options = options_of(what);
-    for (const int wave_size : {64, 32}) {
-      std::optional<engine::RecordedOp> recorded;
-      for (const sim::Machine& machine : machines) {
-        if (machine.waves.wave_size != wave_size) continue;
-        if (!recorded)
-          recorded =
-              engine::record_op(model, options, uniform_batch(what.phase, what.batch, what.context),
-                                what.phase == Phase::decode ? "attention_decode" : "attention_prefill", wave_size);
-        report({what, machine.name,
-                sim::compare_with_replay(machine, recorded->plan, recorded->launches, sim::ReuseMeasurement::off)});
-      }
+    std::map<std::pair<int, Units>, engine::RecordedOp> recorded;  // by wave size and units
+    for (const sim::Machine& machine : machines) {
+      const bool is_decode = what.phase == Phase::decode;
+      const std::pair build{machine.waves.wave_size, is_decode ? Units::vector : lower::dculab_gpu::units_of(machine)};
+      if (!recorded.contains(build))
+        recorded.emplace(
+            build, engine::record_op(model, options, uniform_batch(what.phase, what.batch, what.context),
+                                     is_decode ? "attention_decode" : "attention_prefill", build.first, build.second));
+      const engine::RecordedOp& op = recorded.at(build);
+      report({what, machine.name, sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off)});
     }
   }
 }

@@ -5,28 +5,13 @@
 // 1/16 of the columns of the output. Source of the recurrence: Dao et al., FlashAttention, arXiv:2205.14135.
 #pragma once
 
+#include "kernels/gpu/attention/matrix_prefill.hip.hpp"
 #include "kernels/gpu/attention/prefill_tiles.hip.hpp"
 #include "kernels/gpu/attention/scores.hpp"
 #include "kernels/gpu/wave.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
-
-// The softmax's weights, relative to the largest of a row, times 2^15: as halves they are normal down to 2^-29.
-inline constexpr float kWeightScaleLog = 15 * 0.693147181F;
-
-// The rows of one sequence and KV head, of which a workgroup has a tile.
-struct QueryRows {
-  int first_token;     // of the sequence in the launch
-  int first_position;  // of that token in the sequence
-  int group, kv_head;
-  int first, count;  // of the tile; of the sequence: tokens x group
-
-  [[nodiscard]] __device__ bool has(int row) const { return first + row < count; }
-  [[nodiscard]] __device__ std::int64_t token(int row) const { return first_token + (first + row) / group; }
-  [[nodiscard]] __device__ int head(int row) const { return kv_head * group + (first + row) % group; }
-  [[nodiscard]] __device__ int position(int row) const { return first_position + (first + row) / group; }
-};
 
 // The scores, maxima, sums and outputs of the rows of a lane.
 template <int kWave, typename Word, int kHeadDim, int kValueDim>
@@ -181,63 +166,20 @@ class PrefillLane {
   float outputs_[kRows][kColumns];
 };
 
-// query_dim: values of a head, multiples of 8; those that kHeadDim has more are zeros.
-template <typename Word, int kHeadDim, int kValueDim>
-__device__ __forceinline__ void load_queries(const PrefillAttention& args, const QueryRows& rows, int query_dim,
-                                             PrefillTiles<Word, kHeadDim, kValueDim>& tiles) {
-  constexpr int kParts = kHeadDim / 8, kWords = 8 / kValuesPerWord<Word>;
-  for (int i = thread_index(); i < tiles.kTile.rows * kParts; i += kPrefillThreads) {
-    const int row = i / kParts, part = i % kParts;
-    Numbers<8> numbers{};
-    if (rows.has(row) && part * 8 < query_dim) {
-      const std::int64_t place = rows.token(row) * args.q_stride + rows.head(row) * query_dim + part * 8;
-      numbers = load_numbers<8>(args.q.data, args.q.dtype, place);
-    }
-    Word words[kWords];
-    DCULAB_UNROLL
-    for (int w = 0; w < kWords; ++w) {
-      if constexpr (kValuesPerWord<Word> == 2)
-        words[w] = pair_of(from_float<Half>(numbers[2 * w]), from_float<Half>(numbers[2 * w + 1]));
-      else
-        words[w] = numbers[w];
-    }
-    store_words(&tiles.queries[row][part * kWords], words);
-  }
-  if (const int row = thread_index(); row < tiles.kTile.rows) {
-    const bool has_slope = rows.has(row) && args.alibi_slopes != nullptr;
-    tiles.rows[row] = {rows.has(row) ? rows.position(row) : kNoPosition,
-                       has_slope ? load(args.alibi_slopes + rows.head(row)) : 0.0F};
-  }
-}
-
 // query_dim: see load_queries().
 template <int kWave, typename Word, int kHeadDim, int kValueDim>
-__device__ __forceinline__ void attend(const PrefillAttention& args, int query_dim,
-                                       PrefillTiles<Word, kHeadDim, kValueDim>& tiles) {
+__device__ __forceinline__ void attend_on_vector_units(const PrefillAttention& args, int query_dim) {
   using Tiles = PrefillTiles<Word, kHeadDim, kValueDim>;
   static_assert(kWave % kPrefillLanes == 0);
-  const int seq = workgroup_z(), kv_head = workgroup_y(), group = args.num_heads / args.cache.num_kv_heads;
-  const int first_token = load(args.query_start_loc + seq);
-  const int query_len = load(args.query_start_loc + seq + 1) - first_token, context_len = load(args.context_lens + seq);
-  const int first_row = (workgroups_x() - 1 - workgroup_x()) * Tiles::kTile.rows;
-  const QueryRows rows{first_token, context_len - query_len, group, kv_head, first_row, query_len * group};
+  DCULAB_SHARED(Tiles, tiles);
+  const auto [rows, sequence, window, begin, scale] = attended_by_workgroup(args, Tiles::kTile.rows);
   if (!rows.has(0)) return;
-
-  const int rows_left = rows.count - first_row;
-  const int last_row = (rows_left < Tiles::kTile.rows ? rows_left : Tiles::kTile.rows) - 1;
-  const KvSequence sequence{args.cache, args.block_tables + static_cast<std::int64_t>(seq) * args.max_blocks_per_seq,
-                            kv_head, rows.position(last_row) + 1};
-  const int window = args.sliding_window == 0 ? context_len : args.sliding_window;
-  const int first_visible = rows.position(0) + 1 - window;
-  const float scale = args.scale * k_scale_of(args.cache);
-
   KvCouriers<Word, kHeadDim, kValueDim> couriers;
   PrefillLane<kWave, Word, kHeadDim, kValueDim> lane;
   load_queries(args, rows, query_dim, tiles);
-  int first = first_visible > 0 ? first_visible : 0;
-  couriers.locate(sequence, first);
+  couriers.locate(sequence, begin);
   couriers.fetch_keys(args.cache);
-  for (; first < sequence.end; first += Tiles::kTile.tokens) {
+  for (int first = begin; first < sequence.end; first += Tiles::kTile.tokens) {
     couriers.put_keys(sequence, tiles);
     barrier();
     couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
@@ -254,13 +196,51 @@ __device__ __forceinline__ void attend(const PrefillAttention& args, int query_d
   lane.store_outputs(args, rows, v_scale_of(args.cache));
 }
 
+// The same. Keys and values have places of their own: half as many barriers.
+template <int kHeadDim, int kValueDim>
+__device__ __forceinline__ void attend_on_matrix_cores(const PrefillAttention& args, int query_dim) {
+  using Tiles = MatrixPrefillTiles<kHeadDim, kValueDim>;
+  DCULAB_SHARED(Tiles, tiles);
+  const auto [rows, sequence, window, begin, scale] = attended_by_workgroup(args, Tiles::kTile.rows);
+  if (!rows.has(0)) return;
+  KvCouriers<HalfPair, kHeadDim, kValueDim> couriers;
+  load_queries(args, rows, query_dim, tiles);
+  couriers.locate(sequence, begin);
+  couriers.fetch_keys(args.cache);
+  barrier();
+  MatrixPrefillLane<kHeadDim, kValueDim> lane(tiles);
+  barrier();
+  for (int first = begin; first < sequence.end; first += Tiles::kTile.tokens) {
+    couriers.put_keys(sequence, tiles.cached);
+    barrier();
+    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
+    lane.multiply_keys(tiles.cached);
+    lane.update_softmax(scale, args.score_cap, window, first);
+    couriers.put_values(sequence, tiles.cached);
+    barrier();
+    couriers.locate(sequence, first + Tiles::kTile.tokens);
+    couriers.fetch_keys(args.cache);
+    lane.multiply_values(tiles.cached);
+  }
+  lane.store_outputs(args, rows, v_scale_of(args.cache));
+}
+
+// query_dim: see load_queries(). Halves go to matrix cores where there are some.
+template <int kWave, typename Word, int kHeadDim, int kValueDim>
+__device__ __forceinline__ void attend(const PrefillAttention& args, int query_dim) {
+  constexpr bool kIsHalf = std::is_same_v<Word, HalfPair> && kWave == kMatrixLanes;
+  if constexpr (kMatrixCores != MatrixCores::absent && kIsHalf) {
+    if (has_matrix_cores()) return attend_on_matrix_cores<kHeadDim, kValueDim>(args, query_dim);
+  }
+  if constexpr (kMatrixCores != MatrixCores::present || !kIsHalf)
+    attend_on_vector_units<kWave, Word, kHeadDim, kValueDim>(args, query_dim);
+}
+
 // Grid: tiles of rows (the longest contexts first), KV heads, sequences.
 template <int kWave, typename Word, int kHeadDim>
 __global__ void __launch_bounds__(kPrefillThreads, (kPrefillWorkgroups<PrefillTiles<Word, kHeadDim>>))
     prefill_attention_kernel(PrefillAttention args) {
-  using Tiles = PrefillTiles<Word, kHeadDim>;
-  DCULAB_SHARED(Tiles, tiles);
-  attend<kWave, Word, kHeadDim, kHeadDim>(args, kHeadDim, tiles);
+  attend<kWave, Word, kHeadDim, kHeadDim>(args, kHeadDim);
 }
 
 // The same over K and V that latents were expanded to, whose heads have other sizes.
@@ -268,9 +248,7 @@ template <int kWave, typename Word>
 __global__ void __launch_bounds__(kPrefillThreads,
                                   (kPrefillWorkgroups<PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>>))
     expanded_attention_kernel(PrefillAttention args) {
-  using Tiles = PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>;
-  DCULAB_SHARED(Tiles, tiles);
-  attend<kWave, Word, kExpandedHeadDim, kExpandedValueDim>(args, args.query_dim, tiles);
+  attend<kWave, Word, kExpandedHeadDim, kExpandedValueDim>(args, args.query_dim);
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

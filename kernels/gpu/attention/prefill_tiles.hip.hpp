@@ -39,6 +39,8 @@ struct QueryRow {
 // queries and keys.
 template <typename Word, int kHeadDim, int kValueDim = kHeadDim>
 struct PrefillTiles {
+  using Value = Word;
+  static constexpr int kQueryDim = kHeadDim;
   static constexpr PrefillTile kTile = prefill_tile(kArithmetic<Word>, kHeadDim);
   static constexpr int kRowWords = kHeadDim / kValuesPerWord<Word>;
 

@@ -6,6 +6,7 @@
 #include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/gemm_tile.hpp"
 #include "kernels/gpu/matmul/gemv_rows.hpp"
+#include "kernels/gpu/matmul/matrix_tile.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -61,19 +62,20 @@ struct ChosenTileRows {
 // Workgroups: (tiles, column tiles): those that need the same weights start one after another.
 template <int kRows, typename X, typename W>
 __global__ void __launch_bounds__(kGemmThreads, 2) expert_gemm_kernel(ExpertMatmul args) {
-  using Word = SlabWordOf<X, W>;
-  using Slabs = GemmSlabs<Word, kRows>;
-  DCULAB_SHARED(Slabs, slabs);
   const TileOfRows tile = find_tile(args.rows, workgroup_x(), kRows);
   if (tile.count == 0) return;
   const int first_column = workgroup_y() * kGemmColumns;
-  const ChosenTileRows<X, SlabPart<X, Word, kRows>> x(x_rows<X>(args.x, args.rows, tile, args.k), args.k);
-  auto sums = multiply_slabs<Word, kRows>(x,
-                                          TileRows<W>{weights_of<W>(args, tile), first_column, args.n, args.k, args.k,
-                                                      scales_of_matrix(args.scales, tile.expert, args.n)},
-                                          0, slabs);
-  add_bias(sums, bias_of(args.bias, args.n, tile), args.n, first_column);
-  store_tile(sums, args.y, 0, tile.first_row + tile.count, args.n, args.n, tile.first_row, first_column);
+  with_tile_sums<kRows, X, W>(
+      [&]<typename Part>(Fetched<Part>) {
+        return ChosenTileRows<X, Part>(x_rows<X>(args.x, args.rows, tile, args.k), args.k);
+      },
+      TileRows<W>{weights_of<W>(args, tile), first_column, args.n, args.k, args.k,
+                  scales_of_matrix(args.scales, tile.expert, args.n)},
+      0,
+      [&](auto& sums) {
+        add_bias(sums, bias_of(args.bias, args.n, tile), args.n, first_column);
+        store_tile(sums, args.y, 0, tile.first_row + tile.count, args.n, args.n, tile.first_row, first_column);
+      });
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -187,6 +187,7 @@ void run_grid(const Grid& grid, const HostOptions& options, const std::function<
   workgroup_of_thread = &workgroup;
   running.grid = &grid;
   running.is_recorded = options.recorder != nullptr;
+  running.has_matrix_cores = options.matrix_cores == HostMatrixCores::present && options.wave_size == kMaxWave;
   for (int z = 0; z < grid.z; ++z)
     for (int y = 0; y < grid.y; ++y)
       for (int x = 0; x < grid.x; ++x) workgroup.run(x, y, z);
@@ -201,6 +202,11 @@ void run_grid(const Grid& grid, const HostOptions& options, const std::function<
 [[gnu::noinline]] std::uint64_t exchange(std::uint64_t bits, int source) {
   const std::uint64_t* handed = workgroup_of_thread->hand_over(bits, __builtin_return_address(0));
   return source >= 0 && source < kMaxWave ? handed[source] : 0;
+}
+
+[[gnu::noinline]] void exchange_all(std::uint64_t bits, std::uint64_t* all) {
+  const std::uint64_t* handed = workgroup_of_thread->hand_over(bits, __builtin_return_address(0));
+  std::copy_n(handed, kMaxWave, all);
 }
 
 [[gnu::noinline]] std::uint64_t ballot(bool vote) {

@@ -18,11 +18,14 @@ namespace dculab::kernels::gpu::host {
 // In which order the waves of a workgroup, and the lanes of a wave, get their turns.
 enum class LaneOrder : std::uint8_t { forward, reversed, shuffled };
 
+enum class HostMatrixCores : std::uint8_t { absent, present };
+
 struct HostOptions {
   int wave_size = 64;  // 32 or 64
   LaneOrder order = LaneOrder::forward;
-  std::uint64_t seed = 1;               // of LaneOrder::shuffled
-  AddressRecorder* recorder = nullptr;  // null: nothing is recorded
+  std::uint64_t seed = 1;                                  // of LaneOrder::shuffled
+  AddressRecorder* recorder = nullptr;                     // null: nothing is recorded
+  HostMatrixCores matrix_cores = HostMatrixCores::absent;  // present: waves of 64 multiply with them
 };
 
 struct Grid {
@@ -48,6 +51,7 @@ struct Running {
   const LaneIndex* lane = nullptr;
   const Grid* grid = nullptr;
   bool is_recorded = false;
+  bool has_matrix_cores = false;
 };
 inline constinit thread_local Running running;
 
@@ -66,6 +70,8 @@ DCULAB_ONE_PLACE void wait_for_workgroup();
 // Hands `bits` to the wave and returns what lane `source` of the wave handed over (0 if it has left, or if source is
 // no lane of the wave).
 DCULAB_ONE_PLACE [[nodiscard]] std::uint64_t exchange(std::uint64_t bits, int source);
+// The same of all lanes: all[i] becomes what lane i handed over, of 64.
+DCULAB_ONE_PLACE void exchange_all(std::uint64_t bits, std::uint64_t* all);
 // The lanes of the wave that hand over something else than 0.
 DCULAB_ONE_PLACE [[nodiscard]] std::uint64_t ballot(bool vote);
 

@@ -34,18 +34,6 @@ void start(Stream& stream, const ReshapeAndCache& args) {
   });
 }
 
-void start(Stream& stream, const GatherCachedKv& args) {
-  require_wide_cache(args.cache);
-  require_activation("gathered K", args.k.dtype);
-  require_activation("gathered V", args.v.dtype);
-  require_aligned("gathered K", args.k.data);
-  require_aligned("gathered V", args.v.data);
-  const int threads = kv_cache_threads(args.cache.num_kv_heads, args.cache.head_dim);
-  with_cache_type(args.cache.dtype, [&]<typename Stored>() {
-    launch(stream, {.x = args.num_tokens, .threads = threads}, gather_cached_kv_kernel<Stored>, args);
-  });
-}
-
 void start(Stream& stream, const CopyBlocks& args) {
   if (args.block_bytes % static_cast<std::int64_t>(sizeof(BlockBytes)) != 0)
     throw InputError("blocks of " + std::to_string(args.block_bytes) +

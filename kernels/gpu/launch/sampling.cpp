@@ -5,21 +5,6 @@
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
-void start(Stream& stream, const Softmax& args) {
-  require_activation("the input of softmax", args.x.dtype);
-  require_activation("the result of softmax", args.out.dtype);
-  with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, {.x = args.rows, .threads = kSamplingThreads}, softmax_kernel<kWave>, args);
-  });
-}
-
-void start(Stream& stream, const Argmax& args) {
-  require_activation("the input of argmax", args.x.dtype);
-  with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, {.x = args.rows, .threads = kSamplingThreads}, argmax_kernel<kWave>, args);
-  });
-}
-
 void start(Stream& stream, const TopK& args) {
   require_activation("the input of top_k", args.x.dtype);
   if (args.k < 1 || args.k > std::min(kMaxTopK, args.width))

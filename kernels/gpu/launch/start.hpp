@@ -24,12 +24,9 @@ void start(Stream& stream, const PartRotaryEmbedding& args);
 void start(Stream& stream, const GeluAndMul& args);
 void start(Stream& stream, const SiluAndMul& args);
 void start(Stream& stream, const Gelu& args);
-void start(Stream& stream, const Softmax& args);
-void start(Stream& stream, const Argmax& args);
 void start(Stream& stream, const TopK& args);
 
 void start(Stream& stream, const ReshapeAndCache& args);
-void start(Stream& stream, const GatherCachedKv& args);
 void start(Stream& stream, const CopyBlocks& args);
 
 void start(Stream& stream, const PagedAttention& args);

@@ -60,11 +60,8 @@ class StreamDevice final : public Device {
   void gelu_and_mul(const GeluAndMul& args) override { start(stream_, args); }
   void silu_and_mul(const SiluAndMul& args) override { start(stream_, args); }
   void gelu(const Gelu& args) override { start(stream_, args); }
-  void softmax(const Softmax& args) override { start(stream_, args); }
-  void argmax(const Argmax& args) override { start(stream_, args); }
   void top_k(const TopK& args) override { start(stream_, args); }
   void reshape_and_cache(const ReshapeAndCache& args) override { start(stream_, args); }
-  void gather_cached_kv(const GatherCachedKv& args) override { start(stream_, args); }
   void copy_blocks(const CopyBlocks& args) override { start(stream_, args); }
   void paged_attention(const PagedAttention& args) override { start(stream_, args); }
   void prefill_attention(const PrefillAttention& args) override { start(stream_, args); }

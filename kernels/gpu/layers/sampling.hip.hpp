@@ -1,85 +1,14 @@
-// From logits to the choice of a token: softmax, argmax, top-k. One workgroup per row: 128,256 logits of f32 are 8,000
-// clocks of the 64 bytes per clock that a compute unit of GCN gets from L2.
+// From logits to the likeliest tokens. One workgroup per row: 128,256 logits of f32 are 8,000 clocks of the 64 bytes
+// per clock that a compute unit of GCN gets from L2.
 #pragma once
 
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/layers/rank.hpp"
 #include "kernels/gpu/layers/rows.hpp"
-#include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
 inline constexpr int kSamplingThreads = 1024;
-
-// Sum over the numbers seen so far of e^((x - largest) * scale).
-struct RunningSoftmax {
-  float largest = -3.402823466e+38F;  // finite: the difference from -infinity is then -infinity, not NaN
-  float sum = 0;
-};
-
-// Of one lane: the sum is scaled anew whenever a larger number appears. Source: Milakov and Gimelshein,
-// arXiv:1805.02867.
-__device__ __forceinline__ RunningSoftmax sum_exponentials(const Softmax& args, std::int64_t row, int wide,
-                                                           float scale) {
-  RunningSoftmax running;
-  for_each_number<kSamplingThreads>(wide, args.width, [&](auto count, int i) {
-    constexpr int kCount = decltype(count)::value;
-    const auto x = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
-    float largest = running.largest;
-    DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) largest = larger(largest, x[j]);
-    running.sum *= fast_exp((running.largest - largest) * scale);
-    DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) running.sum += fast_exp((x[j] - largest) * scale);
-    running.largest = largest;
-  });
-  return running;
-}
-
-template <int kWave>
-__global__ void __launch_bounds__(kSamplingThreads) softmax_kernel(Softmax args) {
-  DCULAB_SHARED(WavePartials, partials);
-  const std::int64_t row = static_cast<std::int64_t>(workgroup_x()) * args.width;
-  const int wide = wide_part(args.width, args.width, args.x.data, args.out.data);
-  const float scale = 1.0F / args.temperature;
-  const RunningSoftmax lane = sum_exponentials(args, row, wide, scale);
-  const float largest = workgroup_max<kWave, kSamplingThreads>(lane.largest, partials);
-  const float part = lane.sum * fast_exp((lane.largest - largest) * scale);
-  const float factor = 1.0F / workgroup_sum<kWave, kSamplingThreads>(part, partials);
-  for_each_number<kSamplingThreads>(wide, args.width, [&](auto count, int i) {
-    constexpr int kCount = decltype(count)::value;
-    auto values = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
-    DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) values[j] = fast_exp((values[j] - largest) * scale) * factor;
-    store_numbers<kCount>(args.out.data, args.out.dtype, row + i, values);
-  });
-}
-
-template <int kWave>
-struct WaveRanks {
-  Rank values[kSamplingThreads / kWave];
-};
-
-template <int kWave>
-__global__ void __launch_bounds__(kSamplingThreads) argmax_kernel(Argmax args) {
-  DCULAB_SHARED(WaveRanks<kWave>, highest_of_wave);
-  const std::int64_t row = static_cast<std::int64_t>(workgroup_x()) * args.width;
-  const int wide = wide_part(args.width, args.width, args.x.data);
-  Rank highest = 0;
-  for_each_number<kSamplingThreads>(wide, args.width, [&](auto count, int i) {
-    constexpr int kCount = decltype(count)::value;
-    const auto x = load_numbers<kCount>(args.x.data, args.x.dtype, row + i);
-    DCULAB_UNROLL
-    for (int j = 0; j < kCount; ++j) highest = higher(highest, rank_of(x[j], i + j));
-  });
-  highest = wave_highest<kWave>(highest);
-  if (lane_index<kWave>() == 0) highest_of_wave.values[wave_index<kWave>()] = highest;
-  barrier();
-  if (thread_index() != 0) return;
-  for (int i = 1; i < kSamplingThreads / kWave; ++i) highest = higher(highest, highest_of_wave.values[i]);
-  store(args.out + workgroup_x(), static_cast<std::int32_t>(index_of(highest)));
-}
-
 inline constexpr int kMaxTopK = 64;
 inline constexpr int kCandidates = 2 * kSamplingThreads;
 

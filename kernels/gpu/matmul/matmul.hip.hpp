@@ -5,6 +5,7 @@
 #include "kernels/gpu/matmul/bias.hpp"
 #include "kernels/gpu/matmul/gemm_tile.hpp"
 #include "kernels/gpu/matmul/gemv_rows.hpp"
+#include "kernels/gpu/matmul/matrix_tile.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -28,18 +29,18 @@ __global__ void __launch_bounds__(kGemvThreads) gemv_kernel(Matmul args) {
 // after another. Part p of k goes to y[p], [parts, m, y_stride].
 template <int kRows, typename X, typename W>
 __global__ void __launch_bounds__(kGemmThreads, 2) gemm_kernel(Matmul args, int k_per_part) {
-  using Word = SlabWordOf<X, W>;
-  using Slabs = GemmSlabs<Word, kRows>;
-  DCULAB_SHARED(Slabs, slabs);
   const int first_row = workgroup_x() * kRows, first_column = workgroup_y() * kGemmColumns;
   const int k_begin = workgroup_z() * k_per_part;
   const int k_end = k_begin + k_per_part < args.k ? k_begin + k_per_part : args.k;
-  auto tile = multiply_slabs<Word, kRows>(
-      TileRows<X>{static_cast<const X*>(args.x.data), first_row, args.m, args.x_stride, k_end},
+  with_tile_sums<kRows, X, W>(
+      [&]<typename Part>(Fetched<Part>) {
+        return TileRows<X>{static_cast<const X*>(args.x.data), first_row, args.m, args.x_stride, k_end};
+      },
       TileRows<W>{static_cast<const W*>(args.w.data), first_column, args.n, args.k, k_end, args.scales}, k_begin,
-      slabs);
-  add_bias(tile, args.bias, args.n, first_column);
-  store_tile(tile, args.y, workgroup_z(), args.m, args.n, args.y_stride, first_row, first_column);
+      [&](auto& tile) {
+        add_bias(tile, args.bias, args.n, first_column);
+        store_tile(tile, args.y, workgroup_z(), args.m, args.n, args.y_stride, first_row, first_column);
+      });
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

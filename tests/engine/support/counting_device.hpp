@@ -71,11 +71,8 @@ class CountingDevice final : public kernels::gpu::Device {
   void gelu_and_mul(const kernels::gpu::GeluAndMul& args) override { device_->gelu_and_mul(args); }
   void silu_and_mul(const kernels::gpu::SiluAndMul& args) override { device_->silu_and_mul(args); }
   void gelu(const kernels::gpu::Gelu& args) override { device_->gelu(args); }
-  void softmax(const kernels::gpu::Softmax& args) override { device_->softmax(args); }
-  void argmax(const kernels::gpu::Argmax& args) override { device_->argmax(args); }
   void top_k(const kernels::gpu::TopK& args) override { device_->top_k(args); }
   void reshape_and_cache(const kernels::gpu::ReshapeAndCache& args) override { device_->reshape_and_cache(args); }
-  void gather_cached_kv(const kernels::gpu::GatherCachedKv& args) override { device_->gather_cached_kv(args); }
   void copy_blocks(const kernels::gpu::CopyBlocks& args) override { device_->copy_blocks(args); }
   void paged_attention(const kernels::gpu::PagedAttention& args) override { device_->paged_attention(args); }
   void prefill_attention(const kernels::gpu::PrefillAttention& args) override { device_->prefill_attention(args); }

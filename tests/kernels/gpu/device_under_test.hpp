@@ -18,9 +18,9 @@
 
 namespace dculab::kernels::gpu {
 
-// The host build with waves of 64 and 32, whose lanes get their turns forward, reversed and shuffled; or, when
-// DCULAB_TEST_DEVICE is hip:N or cuda:N, that GPU alone. Sanitized, one order for each wave size: what is touched does
-// not depend on the order.
+// The host build with waves of 64 and 32, whose lanes get their turns forward, reversed and shuffled, and with matrix
+// cores; or, when DCULAB_TEST_DEVICE is hip:N or cuda:N, that GPU alone. Sanitized, one order for each wave size: what
+// is touched does not depend on the order.
 inline void for_each_device(const std::function<void(Device&)>& body) {
   const char* gpu = std::getenv("DCULAB_TEST_DEVICE");
   if (gpu != nullptr) {
@@ -39,6 +39,10 @@ inline void for_each_device(const std::function<void(Device&)>& body) {
       body(*device);
     }
   }
+  const auto device = open_host_device(
+      {.wave_size = 64, .order = host::LaneOrder::reversed, .matrix_cores = host::HostMatrixCores::present});
+  INFO("waves of 64, matrix cores");
+  body(*device);
 }
 
 // Values on a device, in a stored format; there as long as this lives.

@@ -78,55 +78,6 @@ TEST_CASE("GPU reshape_and_cache writes what the reference writes, and nothing e
   });
 }
 
-TEST_CASE("GPU gather_cached_kv reads what the reference reads", "[gpu]") {
-  const auto cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
-  const auto out_dtype = GENERATE(Dtype::f32, Dtype::f16);
-  const auto& [heads, head_dim, block_size] = GENERATE(table<int, int, int>({{1, 8, 1}, {2, 80, 16}, {5, 128, 7}}));
-  CAPTURE(name(cache_dtype), name(out_dtype), heads, head_dim, block_size);
-  const std::vector<std::int32_t> starts{0, 1, 1, 1 + block_size, 2 + 2 * block_size, 2 + 2 * block_size};
-  const int num_seqs = 5, num_tokens = starts.back();
-  constexpr int kTableWidth = 3;
-  std::vector<std::int32_t> tables(static_cast<std::size_t>(num_seqs * kTableWidth), -1);
-  tables[0] = 4, tables[2 * kTableWidth] = 1, tables[3 * kTableWidth] = 3, tables[3 * kTableWidth + 1] = 0;
-
-  KvCacheView shape;
-  shape.dtype = cache_dtype;
-  shape.num_blocks = 5, shape.num_kv_heads = heads, shape.block_size = block_size, shape.head_dim = head_dim;
-  shape.k_scale = 0.37F, shape.v_scale = 3.0F;
-  TensorSource source(4);
-  HostCache cache(shape, std::byte{0});
-  const auto count = static_cast<std::size_t>(5 * heads * block_size * head_dim);
-  cache.k = source.stored(count, cache_dtype), cache.v = source.stored(count, cache_dtype);
-  cache.view.k = cache.k.data(), cache.view.v = cache.v.data();
-
-  std::vector<float> expected_k(static_cast<std::size_t>(num_tokens * heads * head_dim)), expected_v = expected_k;
-  reference::gather_cached_kv({.cache = cache.view,
-                               .block_tables = tables.data(),
-                               .max_blocks_per_seq = kTableWidth,
-                               .context_start_loc = starts.data(),
-                               .k = expected_k.data(),
-                               .v = expected_v.data(),
-                               .num_seqs = num_seqs});
-  for (auto* values : {&expected_k, &expected_v})
-    for (float& value : *values)
-      if (out_dtype == Dtype::f16) value = f32_from_f16(f16_from_f32(value));
-  for_each_device([&](Device& device) {
-    const DeviceTensor k(device, cache.k), v(device, cache.v), table(device, tables), start(device, starts);
-    const DeviceTensor out_k(device, bytes_of(out_dtype, expected_k.size()));
-    const DeviceTensor out_v(device, bytes_of(out_dtype, expected_v.size()));
-    device.gather_cached_kv({.cache = on_device(shape, k, v),
-                             .block_tables = table.as<std::int32_t>(),
-                             .max_blocks_per_seq = kTableWidth,
-                             .context_start_loc = start.as<std::int32_t>(),
-                             .k = {out_k.as(), out_dtype},
-                             .v = {out_v.as(), out_dtype},
-                             .num_seqs = num_seqs,
-                             .num_tokens = num_tokens});
-    CHECK(largest_difference(out_k.read_numbers(out_dtype), expected_k) == 0);
-    CHECK(largest_difference(out_v.read_numbers(out_dtype), expected_v) == 0);
-  });
-}
-
 TEST_CASE("GPU copy_blocks copies whole blocks within a cache and between caches", "[gpu]") {
   const int block_bytes = GENERATE(16, 80, 4096, 4112);
   constexpr std::size_t kBlocks = 6;

@@ -200,13 +200,7 @@ TEST_CASE("GPU decode attention names what it does not support", "[gpu]") {
   CHECK_THAT(refusal({.head_dim = 256, .num_kv_heads = 1, .group_size = 33}, {}), Catch::Contains("at most 32"));
 }
 
-TEST_CASE("Decode attention is partitioned when sequences and heads do not fill the device") {
-  // 60 compute units, 32 heads in groups of 4: a sequence has 8 workgroups.
-  CHECK(choose_partition_tokens(64, 32, 4, 4096, 60) == 0);     // 512 workgroups for 240 places
-  CHECK(choose_partition_tokens(1, 32, 4, 4096, 60) == 256);    // 30 partitions would be shorter than 256 tokens
-  CHECK(choose_partition_tokens(1, 32, 4, 32768, 60) == 1280);  // 1093 tokens, rounded up to 256s
-  CHECK(choose_partition_tokens(1, 32, 4, 200, 60) == 0);
-  CHECK(choose_partition_tokens(1, 32, 4, 257, 60) == 256);
+TEST_CASE("Partitions of decode attention, and the room for what they find") {
   CHECK(paged_attention_partitions(4096, 0) == 1);
   CHECK(paged_attention_partitions(4097, 1024) == 5);
   CHECK(paged_attention_workspace(2, 32, 128, 4097, 1024) == 2 * 32 * 5 * 130);

@@ -1,4 +1,4 @@
-// Do the GPU's softmax, argmax and top-k agree with the reference?
+// Does the GPU's top-k agree with the reference?
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -53,68 +53,6 @@ bool same(float a, float b) {
 }
 
 }  // namespace
-
-TEST_CASE("GPU softmax agrees with the reference", "[gpu]") {
-  const auto in_dtype = GENERATE(Dtype::f32, Dtype::f16);
-  const auto out_dtype = GENERATE(Dtype::f32, Dtype::f16);
-  const auto width = GENERATE(1, 7, 63, 1025, 8200, kLlamaVocab);
-  const auto temperature = GENERATE(1.0F, 0.3F);
-  CAPTURE(name(in_dtype), name(out_dtype), width, temperature);
-  const int rows = width == kLlamaVocab ? 1 : 3;
-  const auto count = static_cast<std::size_t>(rows * width);
-  TensorSource source(6);
-  auto logits = source.floats(count, 4.0F);
-  for (std::size_t i = 1; i < count; i += 5) logits[i] = -kInfinity;  // masked; not the first of a row
-  for (int row = 0; row < rows; ++row) logits[static_cast<std::size_t>(row * width)] = -3;
-  const auto x = store_all(logits, in_dtype);
-  const auto wide = widen(x, in_dtype);
-  std::vector<float> expected(count);
-  reference::softmax({wide.data(), expected.data(), rows, width, temperature});
-
-  for_each_device([&](Device& device) {
-    const DeviceTensor device_x(device, x), out(device, bytes_of(out_dtype, count));
-    device.softmax({.x = {device_x.as(), in_dtype},
-                    .out = {out.as(), out_dtype},
-                    .rows = rows,
-                    .width = width,
-                    .temperature = temperature});
-    const auto got = out.read_numbers(out_dtype);
-    double largest = 0;  // of the row
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto first = wide.begin() + static_cast<std::ptrdiff_t>(i);
-      if (i % static_cast<std::size_t>(width) == 0) largest = *std::max_element(first, first + width);
-      const double argument = wide[i] == -kInfinity ? 0 : (largest - wide[i]) / temperature;
-      // A lane adds up width / 1024 numbers, ten steps of halving follow; each e^x: 2 ulp and two of its argument.
-      const double relative = rounding(out_dtype) + (width / 1024 + 10 + 8 + 4 * argument) * 0x1p-24;
-      REQUIRE(std::abs(got[i] - expected[i]) <= relative * expected[i] + (out_dtype == Dtype::f32 ? 1e-38 : 0x1p-25));
-    }
-  });
-}
-
-TEST_CASE("GPU argmax is that of the reference", "[gpu]") {
-  const auto dtype = GENERATE(Dtype::f32, Dtype::f16);
-  const auto width = GENERATE(1, 7, 64, 1023, 8200, kLlamaVocab);
-  std::vector<float> logits;
-  const auto hard = hard_rows(width);
-  for (const HardRow& row : hard) logits.insert(logits.end(), row.values.begin(), row.values.end());
-  const auto x = store_all(logits, dtype);
-  const auto wide = widen(x, dtype);
-  std::vector<std::int32_t> expected(hard.size());
-  reference::argmax({wide.data(), expected.data(), static_cast<int>(hard.size()), width});
-
-  for_each_device([&](Device& device) {
-    const DeviceTensor device_x(device, x), out(device, hard.size() * sizeof(std::int32_t));
-    device.argmax({.x = {device_x.as(), dtype},
-                   .out = out.as<std::int32_t>(),
-                   .rows = static_cast<int>(hard.size()),
-                   .width = width});
-    const auto got = out.read<std::int32_t>();
-    for (std::size_t row = 0; row < hard.size(); ++row) {
-      CAPTURE(name(dtype), width, hard[row].what);
-      CHECK(got[row] == expected[row]);
-    }
-  });
-}
 
 TEST_CASE("GPU top-k is that of the reference", "[gpu]") {
   const auto dtype = GENERATE(Dtype::f32, Dtype::f16);

@@ -112,18 +112,14 @@ TEST_CASE("FP8 caches hold the rounded, saturated quotient by the scale") {
   CHECK(v == std::vector<std::uint8_t>{0x3E, 0x2A, 0xFB, 0x80});  // 1.5, 0.046875, -57344, -0
 }
 
-TEST_CASE("gather_cached_kv brings back what was written, rounded once") {
+TEST_CASE("reshape_and_cache stores K and V rounded once") {
   for (const Dtype dtype : kCacheDtypes) {
     INFO(name(dtype));
     SmallCache cache(dtype);
     TensorSource source(4);
     const std::vector<float> k = source.floats(7 * 8), v = source.floats(7 * 8);
-    // Two sequences: five tokens in blocks 2 and 0, two tokens in block 3.
     const std::vector<std::int64_t> slots{6, 7, 8, 0, 1, 9, 10};
-    const std::vector<std::int32_t> tables{2, 0, 3, -1}, starts{0, 5, 7};
     reference::reshape_and_cache({k.data(), v.data(), 8, slots.data(), nullptr, cache.view, 7});
-    std::vector<float> k_out(k.size(), NAN), v_out(v.size(), NAN);
-    reference::gather_cached_kv({cache.view, tables.data(), 2, starts.data(), k_out.data(), v_out.data(), 2});
     // The larger of a relative rounding to p bits, 2^-p, and half the spacing of subnormals at a scale of at most 2.
     const auto rounding = [&](float value) {
       if (dtype == Dtype::f32) return 0.0;
@@ -131,9 +127,12 @@ TEST_CASE("gather_cached_kv brings back what was written, rounded once") {
       const double spacing = dtype == Dtype::fp8_e4m3 ? 0x1p-9 : dtype == Dtype::fp8_e5m2 ? 0x1p-16 : 0x1p-24;
       return std::max(std::ldexp(std::abs(double{value}), -precision), spacing);
     };
-    for (std::size_t i = 0; i < k.size(); ++i) {
-      CHECK_THAT(k_out[i], WithinAbs(k[i], rounding(k[i])));
-      CHECK_THAT(v_out[i], WithinAbs(v[i], rounding(v[i])));
+    const bool fp8 = bits(dtype) == 8;
+    for (int i = 0; i < 7 * 8; ++i) {
+      const auto slot = static_cast<int>(slots[static_cast<std::size_t>(i / 8)]), head = i % 8 / 4;
+      const float key = k[static_cast<std::size_t>(i)], value = v[static_cast<std::size_t>(i)];
+      CHECK_THAT(cache.k_at(slot / 3, head, slot % 3, i % 4) * (fp8 ? 0.5 : 1.0), WithinAbs(key, rounding(key)));
+      CHECK_THAT(cache.v_at(slot / 3, head, slot % 3, i % 4) * (fp8 ? 2.0 : 1.0), WithinAbs(value, rounding(value)));
     }
   }
 }

@@ -22,6 +22,15 @@ RecommendationQuestion question(const std::string& more) {
   return question;
 }
 
+TEST_CASE("contexts are cut where sequences and heads do not fill the device") {
+  // 60 compute units, 32 heads in groups of 4: a sequence has 8 workgroups.
+  CHECK(partition_that_fills(64, 32, 4, 4096, 60) == 0);     // 512 workgroups for 240 places
+  CHECK(partition_that_fills(1, 32, 4, 4096, 60) == 256);    // 30 partitions would be shorter than 256 tokens
+  CHECK(partition_that_fills(1, 32, 4, 32768, 60) == 1280);  // 1093 tokens, rounded up to 256s
+  CHECK(partition_that_fills(1, 32, 4, 200, 60) == 0);
+  CHECK(partition_that_fills(1, 32, 4, 257, 60) == 256);
+}
+
 TEST_CASE("every decision names its choice among its candidates, as fast as the fastest within its tie") {
   const Recommendation found = recommend_serving(question(""), "z100");
   REQUIRE(found.decisions.size() == 4);

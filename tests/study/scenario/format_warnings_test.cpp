@@ -27,6 +27,22 @@ TEST_CASE("BF16 is told of where it is converted, and not where it is multiplied
   CHECK(warns("z100", "vllm"));  // no matrix units
 }
 
+TEST_CASE("matrix units that our own kernels do not use are told of") {
+  const auto warns = [](const std::string& machine, const std::string& stack) {
+    const std::vector<std::string> found = warnings_of(machine, "stack: " + stack);
+    return !found.empty() && found.back().starts_with("dculab's kernels do not use the matrix units of " + machine);
+  };
+  for (const char* machine : {"k100-ai", "bw1000"}) {  // gfx928, gfx936
+    CAPTURE(machine);
+    CHECK(warns(machine, "dculab"));
+    CHECK_FALSE(warns(machine, "vllm"));
+  }
+  CHECK_FALSE(warns("z100", "dculab"));  // has none
+  CHECK_FALSE(warns("mi100", "dculab"));
+  CHECK_FALSE(warns("mi210", "dculab"));
+  CHECK_FALSE(warns("h200", "dculab"));  // what its kernels do was counted and measured
+}
+
 TEST_CASE("activations that do not go with the weights are told of") {
   CHECK(warnings_of("z100", "weights: f16\nkv_cache: {dtype: f16}").empty());
   CHECK(warnings_of("z100", "weights: f16\nactivations: int8\nkv_cache: {dtype: f16}") ==
