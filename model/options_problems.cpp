@@ -63,6 +63,11 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
   if (policy != RetentionPolicy::all && !is_grouped)
     found.push_back(kept + " cannot serve " + model.name + ": it needs K and V in every layer, and " +
                     cached_instead(model));
+  if (policy != RetentionPolicy::all && is_grouped && model.has_unequal_heads())
+    found.push_back(kept + " cannot serve " + model.name + ": it needs equal heads and groups in all layers");
+  if (is_kivi(options.kv_cache_dtype) && is_grouped && model.has_unequal_heads())
+    found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
+                    ": it needs equal heads and groups in all layers");
   if (is_kivi(options.kv_cache_dtype) && !is_grouped)
     found.push_back("a KV cache of " + std::string(name(options.kv_cache_dtype)) + " cannot serve " + model.name +
                     ": it needs K and V in every layer, and " + cached_instead(model));
