@@ -57,6 +57,15 @@ for heads in 4 2; do
   for kind in cosine norm distance svd; do
     regroup similarity-$kind-svd $heads --method similarity --similarity $kind --merge svd
   done
+  for merge in mean fitted svd; do
+    regroup query-cosine-$merge $heads --method similarity --compare query --similarity cosine --merge $merge
+    regroup output-norm-$merge $heads --method similarity --compare output --similarity norm --merge $merge
+    regroup key-norm-$merge $heads --method key-norm --merge $merge
+    regroup qcqa-weights-$merge $heads --method qcqa --error weights --seed 1 --merge $merge
+    regroup qcqa-activations-$merge $heads --method qcqa --error activations --seed 1 --merge $merge
+  done
+  regroup mean-fitted $heads --method mean --merge fitted
+  regroup qcqa-svd-svd $heads --method qcqa --error svd --seed 1 --merge svd
 done
 uptrain "$models/dculab-tiny-gqa4" dculab-tiny similarity-svd-svd 4
 uptrain "$models/dculab-tiny-gqa2" dculab-tiny similarity-svd-svd 2
