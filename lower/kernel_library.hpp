@@ -263,7 +263,8 @@ struct ChosenKernel {
 
 // Query heads of one KV head: where groups differ, their mean, rounded up.
 [[nodiscard]] inline int group_size(const AttentionWork& work) {
-  return (work.num_query_heads + work.num_kv_heads - 1) / work.num_kv_heads;
+  const int whole = work.num_query_heads / work.num_kv_heads;
+  return whole > 0 && work.num_query_heads % work.num_kv_heads != 0 ? whole + 1 : whole;
 }
 
 // Decodes of a step.

@@ -90,7 +90,8 @@ void set_own_groups(Node& fields, const ModelShape& shape) {
   set_member(fields, "model_type", parse_json("", 1, "\"dculab_grouped\""));
   set_member(fields, "layer_kv_heads", integers(kv_heads));
   set_member(fields, "kv_head_queries", integers(queries));
-  if (shape.has_alibi()) set_member(fields, "alibi_heads", integers(slopes));
+  const auto has_moved = [](const LayerKind& kind) { return !kind.gqa().position.alibi_heads.empty(); };
+  if (std::ranges::any_of(shape.kinds, has_moved)) set_member(fields, "alibi_heads", integers(slopes));
 }
 
 bool has_attention_of(const ModelShape& read, const ModelShape& shape) {

@@ -59,6 +59,7 @@ void read_head_groups(const JsonFields& config, ModelShape& shape) {
       kind.gqa().position.alibi_heads =
           take(config, "alibi_heads", slopes, next_slope, kind.gqa().heads.num_attention_heads);
       require_places(config, kind.gqa().position.alibi_heads);
+      if (std::ranges::is_sorted(kind.gqa().position.alibi_heads)) kind.gqa().position.alibi_heads.clear();
     }
     add_layer(shape, kind);
     if (shape.kinds.size() > std::numeric_limits<std::uint8_t>::max())
