@@ -122,7 +122,11 @@ struct KvCacheView {
   float* v_scales = nullptr;  // the same
   KvResidual residual{};      // kivi4, kivi2
   int value_dim = 0;          // values of a head of V, where they are not head_dim; 0: they are
+  // Heads of a block where the view is of num_kv_heads neighbours among them: k, v and scales point to the first of
+  // these in block 0. 0: the view is of all. Attention reads such views, but of kivi4 and kivi2.
+  int block_heads = 0;
 
+  [[nodiscard]] constexpr int heads_in_block() const { return block_heads == 0 ? num_kv_heads : block_heads; }
   [[nodiscard]] constexpr int value_width() const { return value_dim == 0 ? head_dim : value_dim; }
   // Values from one token of v to the next.
   [[nodiscard]] constexpr int value_stride() const { return v == k ? head_dim : value_width(); }

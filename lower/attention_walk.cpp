@@ -159,7 +159,7 @@ void share_evenly(const AttentionWork& work, double workgroups, double groups, d
 }  // namespace
 
 int head_groups(const AttentionWork& work, const AttentionTile& tile) {
-  return ceil_divide(work.num_query_heads / work.num_kv_heads, tile.query_heads);
+  return ceil_divide(ceil_divide(work.num_query_heads, work.num_kv_heads), tile.query_heads);
 }
 
 AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& tile) {

@@ -261,8 +261,11 @@ struct ChosenKernel {
 // Whether the attention is of decodes, of which one at least has several new tokens.
 [[nodiscard]] bool has_several_new_tokens(const Op& op);
 
-// Of one KV head's query heads.
-[[nodiscard]] inline int group_size(const AttentionWork& work) { return work.num_query_heads / work.num_kv_heads; }
+// Query heads of one KV head: where groups differ, their mean, rounded up.
+[[nodiscard]] inline int group_size(const AttentionWork& work) {
+  const int whole = work.num_query_heads / work.num_kv_heads;
+  return whole > 0 && work.num_query_heads % work.num_kv_heads != 0 ? whole + 1 : whole;
+}
 
 // Decodes of a step.
 struct Decodes {

@@ -2,8 +2,10 @@
 // entries, or a recurrent state.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,7 +17,7 @@ struct Heads {
   int num_key_value_heads = 0;  // KV heads
   int head_dim = 0;
 
-  // Query heads that share one KV head.
+  // Query heads that share one KV head; their mean, rounded down, where groups differ (Gqa::group_sizes).
   [[nodiscard]] int group_size() const { return num_attention_heads / num_key_value_heads; }
   [[nodiscard]] int query_width() const { return num_attention_heads * head_dim; }
   [[nodiscard]] int kv_width() const { return num_key_value_heads * head_dim; }
@@ -54,6 +56,8 @@ struct Position {
   int rotary_dim = 0;  // values of a head that are rotated, its first; 0 = all
   RopePairs pairs = RopePairs::halves;
   double alibi_scale = 1.0;  // of the slopes: Falcon adds the bias before it divides by sqrt(head_dim)
+  // [query heads of the whole model]: the head whose slope each has, where heads have changed places; empty: its own.
+  std::vector<int> alibi_heads{};
 
   friend bool operator==(const Position&, const Position&) = default;
 };
@@ -69,6 +73,7 @@ enum class QkNorm : std::uint8_t {
 // Grouped-query attention, with MHA and MQA as its ends.
 struct Gqa {
   Heads heads{};
+  std::vector<int> group_sizes{};  // [KV heads]: query heads of each, in order, where they differ; empty: group_size()
   Position position{};
   int sliding_window = 0;  // a token sees itself and the window - 1 tokens before it; 0 = all
   bool in_chunks = false;  // a token sees those of its own chunk of sliding_window tokens: Llama 4
@@ -82,6 +87,13 @@ struct Gqa {
   bool shares_kv = false;     // K and V are those of an earlier layer, ModelShape::kv_sources: cross-layer attention
   bool k_eq_v = false;        // V is what K's projection gives, before K's norm: Gemma 4
   bool v_norm = false;        // an RMS norm of each head of V, without weights: Gemma 4
+
+  // `sizes`: query heads of each KV head, in order.
+  void set_groups(std::vector<int> sizes) {
+    heads.num_key_value_heads = static_cast<int>(sizes.size());
+    const bool equal = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
+    group_sizes = equal ? std::vector<int>() : std::move(sizes);
+  }
 
   // Matrices that give K and V.
   [[nodiscard]] int kv_projections() const { return shares_kv ? 0 : k_eq_v ? 1 : 2; }

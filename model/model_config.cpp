@@ -216,8 +216,12 @@ void set_quantization(ModelShape& shape, const QuantizationConfig& config) {
 ModelShape parse_model_shape(std::string text, const std::string& file, std::string name) {
   const JsonFields config(file, std::move(text));
   const Decoder decoder = decoder_of(config);
-  const std::string type = type_of(config, decoder);
+  std::string type = type_of(config, decoder);
+  const bool is_grouped = type == kGroupedType;
+  if (is_grouped) type = decoder.fields.text("grouped_model_type", "");
   const Family* family = find_family(type, decoder.is_inside);
+  if (is_grouped && family == nullptr)
+    decoder.fields.refuse("grouped_model_type", in_quotes(type) + " is not a family that is known");
   ModelShape shape;
   shape.name = std::move(name);
   const auto dtype = read_dtype(config, decoder.fields);
@@ -226,6 +230,7 @@ ModelShape parse_model_shape(std::string text, const std::string& file, std::str
     read_unknown(config, decoder, type, shape);
   else
     family->read(decoder.fields, shape);
+  if (is_grouped) read_head_groups(decoder.fields, shape);
   if (family == nullptr && !dtype) shape.notes.back() += "; its config.json has no dtype: BF16 is assumed";
   // Older releases saved it inside alone, and newer ones false outside.
   if (!decoder.is_inside || !decoder.fields.flag("tie_word_embeddings", false))

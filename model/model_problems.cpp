@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <utility>
 
 namespace dculab {
@@ -113,7 +114,15 @@ void check_attention(Found& found, const Gqa& attention) {
   const Heads& heads = attention.heads;
   require_size(found, "num_attention_heads * head_dim", std::int64_t{heads.num_attention_heads} * heads.head_dim,
                kLargestModelField);
-  if (heads.num_attention_heads % heads.num_key_value_heads != 0)
+  const auto& sizes = attention.group_sizes;
+  if (!sizes.empty()) {
+    if (std::ssize(sizes) != heads.num_key_value_heads || std::ranges::min(sizes) < 1 ||
+        std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != heads.num_attention_heads)
+      found.push_back({{"kv_head_queries"},
+                       "the query heads of " + std::to_string(heads.num_key_value_heads) +
+                           " KV heads must be one or more each, and " + std::to_string(heads.num_attention_heads) +
+                           " together"});
+  } else if (heads.num_attention_heads % heads.num_key_value_heads != 0)
     found.push_back({{"num_key_value_heads", "num_kv_heads", "multi_query_group_num", "num_attention_heads"},
                      "num_attention_heads (" + std::to_string(heads.num_attention_heads) +
                          ") is not a multiple of num_key_value_heads (" + std::to_string(heads.num_key_value_heads) +

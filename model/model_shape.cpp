@@ -42,7 +42,7 @@ bool ModelShape::has_compressed_entries() const {
 
 bool ModelShape::has_unequal_heads() const {
   const auto differs = [own = heads()](const LayerKind& kind) {
-    return kind.has_kv_heads() && kind.gqa().heads != own;
+    return kind.has_kv_heads() && (kind.gqa().heads != own || !kind.gqa().group_sizes.empty());
   };
   return std::ranges::any_of(kinds, differs);
 }
@@ -88,6 +88,9 @@ std::string kind_label(const ModelShape& model, std::size_t kind) {
   };
   const auto window = [](const LayerKind& each) { return each.has_kv_heads() ? each.gqa().sliding_window : 0; };
   const auto ratio = [](const LayerKind& each) { return each.compressed() ? each.compressed()->compress_ratio : 0; };
+  const auto kv_heads = [](const LayerKind& each) {
+    return each.has_kv_heads() ? each.gqa().heads.num_key_value_heads : 0;
+  };
   const auto shares_kv = [](const LayerKind& each) { return each.has_kv_heads() && each.gqa().shares_kv; };
   const auto attention = [](const LayerKind& each) { return each.attention.index(); };
   const auto is_mixture = [](const LayerKind& each) { return each.experts.has_value(); };
@@ -103,6 +106,7 @@ std::string kind_label(const ModelShape& model, std::size_t kind) {
   else if (differ(attention) || differ(window))
     add(window(own) == 0 ? "full attention"
                          : (own.gqa().in_chunks ? "chunks of " : "window ") + std::to_string(window(own)));
+  if (differ(kv_heads) && own.has_kv_heads()) add(std::to_string(kv_heads(own)) + " KV heads");
   if (differ(shares_kv)) add(shares_kv(own) ? "an earlier layer's KV" : "own KV");
   if (differ(is_mixture)) add(own.experts ? "experts" : "dense MLP");
   if (differ(by_token_id)) add(by_token_id(own) ? "experts by token" : "experts by score");

@@ -80,7 +80,7 @@ struct ModelShape {
   [[nodiscard]] bool has_delta_nets() const;  // likewise
   [[nodiscard]] bool has_compressed_entries() const;
   [[nodiscard]] bool has_experts() const;
-  [[nodiscard]] bool has_unequal_heads() const;  // layers with heads of their own have not all the same
+  [[nodiscard]] bool has_unequal_heads() const;  // layers with heads of their own, or groups in one, differ
 
   // What the checkpoint stores the layers' matrices in, as far as they are quantized.
   [[nodiscard]] WeightFormat layer_format() const { return quantization.value_or(WeightFormat{dtype, 0}); }

@@ -39,6 +39,8 @@ namespace {
       return any_gqa(model, [](const Gqa& attention) { return attention.logit_soft_cap > 0; });
     case KvFeature::missing_kv:
       return !std::ranges::all_of(model.kinds, is_grouped);
+    case KvFeature::unequal_heads:
+      return model.has_unequal_heads() && std::ranges::all_of(model.kinds, is_grouped);
     case KvFeature::sliding_window:
       return sliding_window(model) > 0;
     default:

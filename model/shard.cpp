@@ -18,6 +18,8 @@ void require_whole_groups(std::vector<std::string>& found, const char* matrix, i
 
 void check_attention(std::vector<std::string>& found, const Gqa& attention, int devices) {
   const Heads& heads = attention.heads;
+  if (!attention.group_sizes.empty())
+    found.push_back("groups of different numbers of query heads do not divide" + over(devices));
   if (heads.num_attention_heads % devices != 0)
     found.push_back(std::to_string(heads.num_attention_heads) + " query heads do not divide" + over(devices));
   if (heads.num_key_value_heads % devices != 0 && devices % heads.num_key_value_heads != 0)

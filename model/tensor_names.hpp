@@ -13,7 +13,8 @@ namespace dculab {
 // How Q, K and V lie in the tensors of a layer.
 enum class QkvLayout : std::uint8_t {
   apart,     // a tensor each
-  by_group,  // one tensor, [KV heads, group size + 2, head_dim] rows: the queries of a KV head, its K, its V
+  by_group,  // one tensor, [KV heads, group size + 2, head_dim] rows: the queries of a KV head, its K, its V; where
+             // groups differ, which is of our own making, as if stacked
   stacked,   // one tensor: all of Q, then K, then V
 };
 

@@ -9,6 +9,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/regroup_report.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
@@ -33,9 +34,26 @@ constexpr std::size_t kFewestTokens = 64;  // fewer say nothing about the heads
 using GroupingMethods = std::map<std::string, engine::GroupingMethod>;
 using HeadSimilarities = std::map<std::string, engine::HeadSimilarity>;
 using HeadMerges = std::map<std::string, engine::HeadMerge>;
+using ComparedByName = std::map<std::string, engine::ComparedHeads>;
+using LostErrors = std::map<std::string, engine::LostError>;
 
 GroupingMethods grouping_methods() {
-  return {{"mean", engine::GroupingMethod::mean}, {"similarity", engine::GroupingMethod::similarity}};
+  return {{"mean", engine::GroupingMethod::mean},
+          {"similarity", engine::GroupingMethod::similarity},
+          {"key-norm", engine::GroupingMethod::key_norm},
+          {"qcqa", engine::GroupingMethod::qcqa}};
+}
+
+ComparedByName compared_heads() {
+  return {{"kv", engine::ComparedHeads::key_value},
+          {"query", engine::ComparedHeads::query},
+          {"output", engine::ComparedHeads::output}};
+}
+
+LostErrors lost_errors() {
+  return {{"weights", engine::LostError::weights},
+          {"activations", engine::LostError::activations},
+          {"svd", engine::LostError::svd}};
 }
 
 HeadSimilarities head_similarities() {
@@ -46,28 +64,20 @@ HeadSimilarities head_similarities() {
 }
 
 HeadMerges head_merges() {
-  return {
-      {"mean", engine::HeadMerge::mean}, {"weighted", engine::HeadMerge::weighted}, {"svd", engine::HeadMerge::svd}};
+  return {{"mean", engine::HeadMerge::mean},
+          {"weighted", engine::HeadMerge::weighted},
+          {"fitted", engine::HeadMerge::fitted},
+          {"svd", engine::HeadMerge::svd}};
 }
-
-struct RegroupChoices {
-  std::string model;
-  std::string method;
-  std::string similarity = "cosine";
-  std::string merge = "mean";
-  int kv_heads = 0;
-  std::string calibration;  // a text file
-  int calibration_tokens = 8192;
-  int num_threads = 0;
-  std::string folder;
-  OutputOptions output;
-};
 
 [[nodiscard]] engine::RegroupOptions options_from(const RegroupChoices& choices) {
   return {.num_key_value_heads = choices.kv_heads,
           .method = grouping_methods().at(choices.method),
           .similarity = head_similarities().at(choices.similarity),
-          .merge = head_merges().at(choices.merge)};
+          .merge = head_merges().at(choices.merge),
+          .compared = compared_heads().at(choices.compared),
+          .error = lost_errors().at(choices.error),
+          .search = {.seed = choices.seed}};
 }
 
 [[nodiscard]] std::vector<TokenId> calibration_ids(const RegroupChoices& choices, const std::filesystem::path& model) {
@@ -99,73 +109,6 @@ struct RegroupChoices {
   }
 }
 
-[[nodiscard]] std::string groups_text(const engine::HeadGroups& groups) {
-  std::string text;
-  for (const std::vector<int>& group : groups) {
-    if (!text.empty()) text += " |";
-    for (const int head : group) text += (text.empty() ? "" : " ") + std::to_string(head);
-  }
-  return text;
-}
-
-[[nodiscard]] Cell similarity_cell(const std::optional<double>& similarity) {
-  return similarity ? Cell(number(*similarity), *similarity) : Cell("-", "");
-}
-
-[[nodiscard]] Json json_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-[[nodiscard]] Json layer_json(std::size_t layer, const engine::RegroupedLayer& grouped) {
-  return {{"layer", layer},
-          {"groups", grouped.groups},
-          {"weights", grouped.weights},
-          {"similarity_inside", json_or_null(grouped.similarity.inside)},
-          {"similarity_between", json_or_null(grouped.similarity.between)},
-          {"neighbours_inside", json_or_null(grouped.neighbours.inside)},
-          {"neighbours_between", json_or_null(grouped.neighbours.between)}};
-}
-
-[[nodiscard]] Table layers_table(const engine::Regrouping& result, const std::string& similarity) {
-  Table table;
-  table.columns = {"layer", "KV heads that became one", "inside", "between", "neighbours inside", "between"};
-  for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
-    const engine::RegroupedLayer& grouped = result.layers[layer];
-    table.rows.push_back({std::to_string(layer), groups_text(grouped.groups),
-                          similarity_cell(grouped.similarity.inside), similarity_cell(grouped.similarity.between),
-                          similarity_cell(grouped.neighbours.inside), similarity_cell(grouped.neighbours.between)});
-  }
-  table.notes = {"inside, between: mean " + similarity +
-                 " similarity of K and V over pairs of heads in one group, in two"};
-  return table;
-}
-
-[[nodiscard]] std::string summary(const RegroupChoices& choices, const ModelShape& before, std::size_t tokens) {
-  const std::string grouped = choices.method == "mean" ? "neighbouring heads" : choices.similarity + " similarity";
-  std::string text = std::to_string(before.heads().num_key_value_heads) + " KV heads to " +
-                     std::to_string(choices.kv_heads) + ": groups by " + grouped + ", " + choices.merge +
-                     " of each group";
-  if (tokens > 0) text += "; compared on " + std::to_string(tokens) + " tokens of " + choices.calibration;
-  return text;
-}
-
-[[nodiscard]] Report make_report(const RegroupChoices& choices, const ModelShape& before,
-                                 const engine::Regrouping& result, std::size_t tokens) {
-  Report report{"dculab/regroup/1", {}, {}, Json::object()};
-  report.heading = {summary(choices, before, tokens), "written to " + choices.folder};
-  report.tables.push_back(layers_table(result, choices.similarity));
-  report.json = {{"model", before.name},
-                 {"num_key_value_heads_before", before.heads().num_key_value_heads},
-                 {"num_key_value_heads", choices.kv_heads},
-                 {"method", choices.method},
-                 {"similarity", choices.similarity},
-                 {"merge", choices.merge},
-                 {"calibration_tokens", tokens},
-                 {"folder", choices.folder}};
-  report.json["layers"] = Json::array();
-  for (std::size_t layer = 0; layer < result.layers.size(); ++layer)
-    report.json["layers"].push_back(layer_json(layer, result.layers[layer]));
-  return report;
-}
-
 // What can be refused from config.json alone is, before weights are loaded.
 void require_regroupable(const std::filesystem::path& model, const RegroupChoices& choices) {
   const std::string config = (model / "config.json").string();
@@ -175,21 +118,24 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
   names.shape = engine::read_model_shape(model);
   engine::require_tensor_names(names.shape);
   engine::require_mergeable_heads(names.shape);
-  if (std::ranges::any_of(engine::tensor_slots(names), &engine::TensorSlot::is_part))
-    throw InputError(config,
-                     "has several matrices in one tensor (Q, K and V, or gate and up), which is not written; models "
-                     "with a tensor each can be regrouped: Llama, Mistral, Qwen2, Qwen3, Gemma");
+  const engine::RegroupOptions options = options_from(choices);
+  const int heads = names.shape.heads().num_key_value_heads;
+  if (options.method == engine::GroupingMethod::qcqa && choices.kv_heads >= 1 && choices.kv_heads <= heads) return;
   try {
     engine::require_divisor(names.shape, choices.kv_heads);
   } catch (const InputError& error) {
     throw InputError("--kv-heads", error.what());
   }
+  (void)engine::config_with_heads(model, with_kv_heads(names.shape, choices.kv_heads));
 }
 
 void run_regroup(const RegroupChoices& choices) {
   const engine::RegroupOptions options = options_from(choices);
   if (options.needs_calibration() && choices.calibration.empty())
     throw InputError("--calibration is missing: heads are compared, and weighted, on text; name a text file");
+  if (options.compared != engine::ComparedHeads::key_value && options.similarity == engine::HeadSimilarity::svd)
+    throw InputError("--similarity svd is of K and V; with --compare " + choices.compared +
+                     " use cosine, norm or distance");
   const std::filesystem::path model = study::find_model(choices.model);
   require_regroupable(model, choices);
   engine::require_new_folder(choices.folder);
@@ -199,7 +145,7 @@ void run_regroup(const RegroupChoices& choices) {
   const engine::ModelWeights weights = engine::load_weights(model);
   const engine::Regrouping result = engine::regroup(weights, options, calibrate_heads(choices, weights, ids));
   engine::write_model(choices.folder, result.weights, model);
-  show(make_report(choices, weights.shape, result, ids.size()), choices.output);
+  show(regroup_report(choices, weights.shape, result, ids.size()), choices.output);
 }
 
 }  // namespace
@@ -210,19 +156,34 @@ void add_regroup(CLI::App& app) {
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
         study::try_find_model)
       ->required();
-  command->add_option("--kv-heads", choices->kv_heads, "KV heads to have, a divisor of the model's")->required();
-  command->add_option("--method", choices->method, "mean: neighbouring heads become one; similarity: similar ones")
+  command
+      ->add_option("--kv-heads", choices->kv_heads,
+                   "KV heads to have, a divisor of the model's; qcqa: on average, at most")
+      ->required();
+  command
+      ->add_option(
+          "--method", choices->method,
+          "mean: neighbours become one; similarity: similar heads; key-norm: neighbours, by the norms of keys; "
+          "qcqa: groups of any sizes that lose least, layers may differ")
       ->required()
       ->check(CLI::IsMember(grouping_methods()))
-      ->option_text("mean|similarity REQUIRED");
-  command->add_option("--similarity", choices->similarity, "Of K and V, over the calibration text")
+      ->option_text("mean|similarity|key-norm|qcqa REQUIRED");
+  command->add_option("--similarity", choices->similarity, "Of heads, over the calibration text")
       ->check(CLI::IsMember(head_similarities()))
       ->option_text("cosine|norm|distance|svd [cosine]");
+  command->add_option("--compare", choices->compared, "What of heads: K and V, query heads, or their outputs")
+      ->check(CLI::IsMember(compared_heads()))
+      ->option_text("kv|query|output [kv]");
+  command->add_option("--error", choices->error, "Of qcqa: of K and V weights, on the text, or of a merge by SVD")
+      ->check(CLI::IsMember(lost_errors()))
+      ->option_text("weights|activations|svd [weights]");
+  command->add_option("--seed", choices->seed, "Of qcqa's search");
   command
       ->add_option("--merge", choices->merge,
-                   "mean; weighted: by what heads add to the residual; svd: what loses least, Q and O following")
+                   "mean; weighted: by what heads add to the residual; fitted: weights that lose least; svd: what "
+                   "loses least, Q and O following")
       ->check(CLI::IsMember(head_merges()))
-      ->option_text("mean|weighted|svd [mean]");
+      ->option_text("mean|weighted|fitted|svd [mean]");
   reads(command->add_option("--calibration", choices->calibration, "Text to compare heads on"))
       ->option_text("TEXT_FILE");
   command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to read at most")

@@ -70,6 +70,10 @@ constexpr KvClash kClashes[] = {
      0, kDropping},
     {KvFeature::missing_kv, "a KV cache of {dtype} cannot serve {model}: it needs K and V in every layer, and {cached}",
      kGrouped},
+    {KvFeature::unequal_heads,
+     "kv_retention {policy} cannot serve {model}: it needs equal heads and groups in all layers", 0, kDropping},
+    {KvFeature::unequal_heads,
+     "a KV cache of {dtype} cannot serve {model}: it needs equal heads and groups in all layers", kGrouped},
     {KvFeature::sliding_window,
      "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens would hide what is kept; use "
      "window",

@@ -90,8 +90,9 @@ enum class KvFeature : std::uint8_t {
   gpu,           // kernels of ours
   // Of the model.
   alibi,
-  soft_cap,    // of attention's scores
-  missing_kv,  // layers without K and V of their own
+  soft_cap,       // of attention's scores
+  missing_kv,     // layers without K and V of their own
+  unequal_heads,  // in the cache, or in a group of query heads
   sliding_window,
 };
 

@@ -9,8 +9,10 @@ namespace dculab::engine {
 namespace {
 
 // Rows of Q, K or V in a tensor of all three.
-[[nodiscard]] RowPick pick_of(QkvLayout layout, const Heads& heads, std::size_t part) {
-  if (layout == QkvLayout::stacked) {
+// Where groups differ, no row stands at equal distances from the next of its kind: such tensors of ours are stacked.
+[[nodiscard]] RowPick pick_of(QkvLayout layout, const Gqa& attention, std::size_t part) {
+  const Heads& heads = attention.heads;
+  if (layout == QkvLayout::stacked || !attention.group_sizes.empty()) {
     const int q = heads.query_width(), kv = heads.kv_width(), rows = q + 2 * kv;
     return {rows, part == kQ ? 0 : part == kK ? q : q + kv, part == kQ ? q : kv, rows};
   }
@@ -58,7 +60,7 @@ class SlotList {
   // Where the part lies in a tensor of several; all of its own where it has one.
   [[nodiscard]] RowPick pick_in(const WeightShape& weight, const LayerKind& kind) const {
     if (weight.slot == WeightSlot::qkv_proj && names_.qkv != QkvLayout::apart)
-      return pick_of(names_.qkv, kind.gqa().heads, weight.part);
+      return pick_of(names_.qkv, kind.gqa(), weight.part);
     const int both = 2 * weight.rows;
     if (weight.slot == WeightSlot::up_proj && names_.stacked_gate_up)
       return {both, weight.part == kGate ? 0 : weight.rows, weight.rows, both};

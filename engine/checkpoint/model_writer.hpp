@@ -2,13 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "engine/checkpoint/model_weights.hpp"
 
 namespace dculab::engine {
 
-// Makes `folder`, whole or not at all. config.json is that of the folder `source` with the KV heads of `weights`;
-// tokenizer and generation configuration are copied from there. The tensors keep their stored dtype.
+// config.json of the folder `source`, with the KV heads of `shape`: as num_key_value_heads where the family's own
+// configuration has that; else, and where layers or groups differ, as docs/reference/model.md#groups-of-our-own.
+// Throws InputError where neither says what `shape` is.
+[[nodiscard]] std::string config_with_heads(const std::filesystem::path& source, const ModelShape& shape);
+
+// Makes `folder`, whole or not at all. config.json is config_with_heads; tokenizer and generation configuration are
+// copied from the folder `source`. The tensors keep their stored dtype, but for those that a load widens to F32.
 // Throws InputError.
 void write_model(const std::filesystem::path& folder, const ModelWeights& weights, const std::filesystem::path& source);
 

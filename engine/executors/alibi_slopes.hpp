@@ -13,7 +13,10 @@ namespace dculab::engine {
   if (attention.position.kind != PositionKind::alibi) return {};
   std::vector<float> slopes = kernels::alibi_slopes(attention.heads.num_attention_heads);
   for (float& slope : slopes) slope *= static_cast<float>(attention.position.alibi_scale);
-  return slopes;
+  if (attention.position.alibi_heads.empty()) return slopes;
+  std::vector<float> moved;
+  for (const int head : attention.position.alibi_heads) moved.push_back(slopes[static_cast<std::size_t>(head)]);
+  return moved;
 }
 
 }  // namespace dculab::engine

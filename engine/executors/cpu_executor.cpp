@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "engine/executors/alibi_slopes.hpp"
+#include "engine/executors/head_runs.hpp"
 #include "engine/executors/op_dispatch.hpp"
 #include "engine/executors/thread_shortage.hpp"
 
@@ -86,7 +87,8 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
       expanded_(kv_cache.expanded_kv) {
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back({.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings),
-                          .alibi_slopes = slopes_of(kind, place_)});
+                          .alibi_slopes = slopes_of(kind, place_),
+                          .head_runs = head_runs(kind)});
 }
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {
@@ -243,7 +245,10 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   check_attention(op, inputs_.attention(phase).num_seqs);
   observe(op, layer);
-  kernels::cpu::paged_attention(threads_, workspace_, bind_attention(op, layer, phase));
+  const kernels::PagedAttentionArgs args = bind_attention(op, layer, phase);
+  const std::vector<HeadRun>& runs = positions_[op.layer_kind].head_runs;
+  for (const HeadRun& run : runs) kernels::cpu::paged_attention(threads_, workspace_, of_run(args, run));
+  if (runs.empty()) kernels::cpu::paged_attention(threads_, workspace_, args);
   for (CpuKvSlice* slice : kv_slices_) slice->after_attention(kv_layer(op, layer), phase);
 }
 

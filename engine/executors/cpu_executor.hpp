@@ -16,6 +16,7 @@
 #include "engine/executors/expanded_kv.hpp"
 #include "engine/executors/expert_exchange.hpp"
 #include "engine/executors/expert_routing.hpp"
+#include "engine/executors/head_runs.hpp"
 #include "engine/executors/model_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/rank_place.hpp"
@@ -176,6 +177,7 @@ class CpuExecutor final : public ModelExecutor {
     RopeTable rope;
     const float* cos_sin = nullptr;   // [>= inputs_.num_positions(), rotary_dim]; null with ALiBi
     std::vector<float> alibi_slopes;  // [num_attention_heads]; empty with rotary embedding
+    std::vector<HeadRun> head_runs;   // where groups of query heads differ
   };
   std::vector<Positions> positions_;  // [kinds of layers]
   StepInputs inputs_;

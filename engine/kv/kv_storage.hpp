@@ -32,13 +32,16 @@ struct KvCacheOptions {
 // none.
 void require_equal_heads(const ModelShape& model);
 
+// All layers have heads of one size in the KV cache, however many. Throws InputError likewise.
+void require_equal_head_dims(const ModelShape& model);
+
 // Of each layer: which of the layers with a cache of their own it reads.
 [[nodiscard]] std::vector<int> kv_owners(const ModelShape& model);
 
-// Each layer holds K, then V, each [num_blocks, num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records, see
-// kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer with
-// latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its V. One that reads the K and
-// V of an earlier layer holds nothing. Fresh memory is zero.
+// Each layer holds K, then V, each [num_blocks, its num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records,
+// see kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer
+// with latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its V. One that reads the
+// K and V of an earlier layer holds nothing. Fresh memory is zero.
 class KvStorage {
  public:
   // Throws InputError when the CPU kernels do not serve the dtype with this model, or when it all exceeds the memory
@@ -70,13 +73,20 @@ class KvStorage {
   void fill_randomly(std::uint64_t seed);
 
  private:
-  // Bytes that every layer with a cache of its own has, one after the other.
+  // Bytes that a layer with a cache of its own has, one part after the other.
   struct Part {
     std::size_t block_bytes = 0;  // 0: not part of the blocks
-    std::size_t offset = 0;       // in a layer
+    std::size_t offset = 0;       // in the layer
     std::size_t size = 0;
   };
-  void add_part(std::size_t block_bytes, std::size_t size);
+  // A layer with a cache of its own.
+  struct Layout {
+    int num_kv_heads = 0;
+    std::size_t offset = 0;     // in the memory
+    std::vector<Part> parts{};  // K, V, and the two more that int8, kivi4 and kivi2 have; half of them with latents
+  };
+  [[nodiscard]] Layout layout_of(const ModelShape& model, const LayerKind& kind, std::size_t offset) const;
+  [[nodiscard]] const Layout& layout(int owner) const { return layouts_[static_cast<std::size_t>(owner)]; }
   [[nodiscard]] std::size_t num_tensors() const { return is_latent_ ? 1 : 2; }  // K and V, or latents
   [[nodiscard]] std::byte* at(int owner, std::size_t part) const;
   [[nodiscard]] kernels::KvCacheView view_of(int owner) const;
@@ -90,11 +100,9 @@ class KvStorage {
   KvCacheOptions options_;
   std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
   int num_owners_ = 0;
-  int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
   bool is_latent_ = false;
-  std::vector<Part> parts_;  // K, V, and the two more that int8, kivi4 and kivi2 have; half of them with latents
-  std::size_t layer_bytes_ = 0;
+  std::vector<Layout> layouts_;  // [num_owners]
   AnonymousMemory memory_;       // [num_owners][parts]
   AnonymousMemory host_memory_;  // [num_host_blocks][num_owners][block of each part]
 };

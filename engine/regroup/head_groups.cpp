@@ -175,9 +175,9 @@ GroupSimilarity group_similarity(const SimilarityMatrix& similarity, const HeadG
   double all = 0;
   for (int a = 0; a < similarity.size(); ++a)
     for (int b = 0; b < a; ++b) all += similarity(a, b);
-  const int group_size = static_cast<int>(groups.front().size());
   const int pairs = similarity.size() * (similarity.size() - 1) / 2;
-  const int pairs_inside = static_cast<int>(groups.size()) * group_size * (group_size - 1) / 2;
+  int pairs_inside = 0;
+  for (const std::vector<int>& group : groups) pairs_inside += static_cast<int>(group.size() * (group.size() - 1) / 2);
   const double inside = total_inside(similarity, groups);
   GroupSimilarity result;
   if (pairs_inside > 0) result.inside = inside / pairs_inside;

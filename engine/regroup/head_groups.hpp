@@ -1,4 +1,4 @@
-// Which KV heads of a layer become one head: groups of equal size, neighbours or the most similar ones.
+// Which KV heads of a layer become one head; groups of equal size, neighbours or the most similar ones.
 #pragma once
 
 #include <optional>

@@ -45,14 +45,17 @@ void decode_queries(const HeadMaps& maps, const StoredRows& format, int queries_
 
 void decode_outputs(const std::vector<GroupMaps>& maps, int head_dim, int queries_per_head, int rows, Dtype dtype,
                     void* o_proj) {
-  const Eigen::Index group_width = decode_of(maps.front().v, head_dim).rows() * queries_per_head;
-  RowMajor outputs = load(o_proj, dtype, rows, group_width * static_cast<Eigen::Index>(maps.size()));
-  for (Eigen::Index query = 0; query * head_dim < outputs.cols(); ++query) {
-    const Eigen::Index group = query * head_dim / group_width;
-    const Eigen::Index head = (query - group * group_width / head_dim) / queries_per_head;
-    auto columns = outputs.middleCols(query * head_dim, head_dim);
-    const auto decode = decode_of(maps[static_cast<std::size_t>(group)].v, head_dim);
-    columns = (columns * decode.middleRows(head * head_dim, head_dim)).eval();
+  Eigen::Index width = 0;
+  for (const GroupMaps& each : maps) width += decode_of(each.v, head_dim).rows() * queries_per_head;
+  RowMajor outputs = load(o_proj, dtype, rows, width);
+  Eigen::Index column = 0;
+  for (const GroupMaps& each : maps) {
+    const auto decode = decode_of(each.v, head_dim);
+    for (Eigen::Index row = 0; row < decode.rows(); row += head_dim)
+      for (int query = 0; query < queries_per_head; ++query, column += head_dim) {
+        auto columns = outputs.middleCols(column, head_dim);
+        columns = (columns * decode.middleRows(row, head_dim)).eval();
+      }
   }
   store(outputs, dtype, o_proj);
 }

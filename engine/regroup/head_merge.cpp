@@ -30,27 +30,40 @@ std::vector<int> old_order(const HeadGroups& groups) {
   return order;
 }
 
+// The query heads of a KV head stay together, and in their order.
+std::vector<int> query_order(const HeadGroups& groups, int group_size) {
+  std::vector<int> order;
+  for (const int head : old_order(groups))
+    for (int i = 0; i < group_size; ++i) order.push_back(head * group_size + i);
+  return order;
+}
+
 bool changes_order(const LayerMerge& layer) { return !std::ranges::is_sorted(old_order(layer.groups)); }
 
 bool changes_queries(const LayerMerge& layer) { return changes_order(layer) || !layer.maps.empty(); }
 
-// The share of each head of the group in their mean.
-std::vector<float> shares(const LayerMerge& layer, const std::vector<int>& group) {
+// What each head of the group is multiplied by.
+std::vector<float> shares(const LayerMerge& layer, const std::vector<int>& group, const std::vector<double>& factors) {
   std::vector<float> result(group.size(), 1.0F / static_cast<float>(group.size()));
   double total = 0;
   if (!layer.weights.empty())
     for (const int head : group) total += layer.weights[static_cast<std::size_t>(head)];
-  if (total > 0)
-    for (std::size_t i = 0; i < group.size(); ++i)
-      result[i] = static_cast<float>(layer.weights[static_cast<std::size_t>(group[i])] / total);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto head = static_cast<std::size_t>(group[i]);
+    if (!factors.empty())
+      result[i] = static_cast<float>(factors[head]);
+    else if (total > 0)
+      result[i] = static_cast<float>(layer.weights[head] / total);
+  }
   return result;
 }
 
-void merge_rows(const HeadRows& source, const LayerMerge& layer, std::byte* destination) {
+void merge_rows(const HeadRows& source, const LayerMerge& layer, const std::vector<double>& factors,
+                std::byte* destination) {
   std::vector<float> head(source.head_values);
   std::vector<float> mean(source.head_values);
   for (const std::vector<int>& group : layer.groups) {
-    const std::vector<float> share = shares(layer, group);
+    const std::vector<float> share = shares(layer, group, factors);
     std::ranges::fill(mean, 0.0F);
     for (std::size_t i = 0; i < group.size(); ++i) {
       widen(source.head(group[i]), source.dtype, head);
@@ -81,11 +94,8 @@ void encode_rows(const HeadRows& source, const LayerMerge& layer, const StoredRo
 // Takes the tensors that change from one piece of memory.
 class MergedTensors {
  public:
-  MergedTensors(const ModelShape& before, const ModelShape& after, std::size_t bytes)
-      : before_(before),
-        after_(after),
-        memory_(std::make_shared<const AnonymousMemory>(bytes)),
-        next_(memory_->data()) {}
+  MergedTensors(const ModelShape& before, std::size_t bytes)
+      : before_(before), memory_(std::make_shared<const AnonymousMemory>(bytes)), next_(memory_->data()) {}
 
   void merge(WeightSlots& weights, const LayerMerge& layer) {
     merge_view(weights[WeightSlot::qkv_proj].weights[kK], layer, before_.hidden_size, &GroupMaps::k);
@@ -95,7 +105,7 @@ class MergedTensors {
       merge_view(weights[WeightSlot::qkv_proj].biases[kV], layer, 1, &GroupMaps::v);
     }
     if (!changes_queries(layer)) return;
-    const std::vector<int> order = query_order(layer);
+    const std::vector<int> order = query_order(layer.groups, before_.heads().group_size());
     change_queries(weights[WeightSlot::qkv_proj].weights[kQ], layer, order, before_.hidden_size);
     if (before_.kinds.front().gqa().qkv_bias) change_queries(weights[WeightSlot::qkv_proj].biases[kQ], layer, order, 1);
     change_outputs(weights[WeightSlot::o_proj].weights[0], layer, order);
@@ -112,13 +122,12 @@ class MergedTensors {
 
   void merge_view(kernels::WeightView& view, const LayerMerge& layer, int columns, HeadMaps GroupMaps::*kind) {
     const HeadRows rows = heads_of(view, columns);
-    std::byte* const destination =
-        take(view, static_cast<std::size_t>(after_.heads().num_key_value_heads) * rows.head_values);
+    std::byte* const destination = take(view, layer.groups.size() * rows.head_values);
     if (layer.maps.empty())
-      merge_rows(rows, layer, destination);
+      merge_rows(rows, layer, kind == &GroupMaps::k ? layer.factors.k : layer.factors.v, destination);
     else
       encode_rows(rows, layer, {before_.heads().head_dim, columns, view.dtype}, kind, destination);
-    view = {destination, view.dtype, after_.heads().kv_width()};
+    view = {destination, view.dtype, static_cast<int>(layer.groups.size()) * before_.heads().head_dim};
   }
 
   std::byte* take(const kernels::WeightView& view, std::size_t values) {
@@ -127,23 +136,17 @@ class MergedTensors {
     return taken;
   }
 
-  // The query heads of a KV head stay together, and in their order.
-  [[nodiscard]] std::vector<int> query_order(const LayerMerge& layer) const {
-    std::vector<int> order;
-    for (const int head : old_order(layer.groups))
-      for (int i = 0; i < before_.heads().group_size(); ++i) order.push_back(head * before_.heads().group_size() + i);
-    return order;
-  }
-
   // Rows of q_proj, or its bias: one column.
   void change_queries(kernels::WeightView& view, const LayerMerge& layer, const std::vector<int>& order, int columns) {
     const HeadRows rows = heads_of(view, columns);
     std::byte* const queries = take(view, order.size() * rows.head_values);
     reorder_rows(rows, order, queries);
-    const std::size_t group_bytes = order.size() / layer.groups.size() * rows.head_bytes();
-    for (std::size_t i = 0; i < layer.maps.size(); ++i)
+    std::byte* group = queries;
+    for (std::size_t i = 0; i < layer.maps.size(); ++i) {
       decode_queries(layer.maps[i].k, {before_.heads().head_dim, columns, view.dtype}, before_.heads().group_size(),
-                     queries + i * group_bytes);
+                     group);
+      group += layer.groups[i].size() * static_cast<std::size_t>(before_.heads().group_size()) * rows.head_bytes();
+    }
     view.data = queries;
   }
 
@@ -164,28 +167,28 @@ class MergedTensors {
   }
 
   const ModelShape& before_;
-  const ModelShape& after_;
   std::shared_ptr<const AnonymousMemory> memory_;
   std::byte* next_;
 };
 
-std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, std::span<const LayerMerge> layers) {
+std::size_t changed_bytes(const ModelWeights& weights, std::span<const LayerMerge> layers) {
   const auto bytes = [](const kernels::WeightView& view, int rows, int columns) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) *
            static_cast<std::size_t>(bits(view.dtype)) / 8;
   };
-  const int hidden = after.hidden_size;
+  const Heads heads = weights.shape.heads();
+  const int hidden = weights.shape.hidden_size;
   std::size_t total = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const WeightSlots& layer = weights.layers[i];
-    total += bytes(layer[WeightSlot::qkv_proj].weights[kK], after.heads().kv_width(), hidden) +
-             bytes(layer[WeightSlot::qkv_proj].weights[kV], after.heads().kv_width(), hidden);
+    const int kv_width = static_cast<int>(layers[i].groups.size()) * heads.head_dim;
+    total += bytes(layer[WeightSlot::qkv_proj].weights[kK], kv_width, hidden) +
+             bytes(layer[WeightSlot::qkv_proj].weights[kV], kv_width, hidden);
     if (changes_queries(layers[i]))
-      total += bytes(layer[WeightSlot::qkv_proj].weights[kQ], after.heads().query_width(), hidden) +
-               bytes(layer[WeightSlot::o_proj].weights[0], after.heads().query_width(), hidden);
-    if (after.kinds.front().gqa().qkv_bias)
-      total +=
-          bytes(layer[WeightSlot::qkv_proj].biases[kQ], after.heads().query_width() + 2 * after.heads().kv_width(), 1);
+      total += bytes(layer[WeightSlot::qkv_proj].weights[kQ], heads.query_width(), hidden) +
+               bytes(layer[WeightSlot::o_proj].weights[0], heads.query_width(), hidden);
+    if (weights.shape.kinds.front().gqa().qkv_bias)
+      total += bytes(layer[WeightSlot::qkv_proj].biases[kQ], heads.query_width() + 2 * kv_width, 1);
   }
   return total;
 }
@@ -193,10 +196,6 @@ std::size_t changed_bytes(const ModelWeights& weights, const ModelShape& after, 
 void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> layers) {
   if (shape.quantization)
     throw InputError("the KV heads of a quantized model cannot be merged; regroup the model it was made from");
-  if (shape.has_alibi() && std::ranges::any_of(layers, changes_order))
-    throw InputError(
-        "the heads of a model with ALiBi cannot change places (each has a slope of its own); "
-        "merge neighbouring heads instead");
   require_mergeable_heads(shape);
   const auto has_maps = [](const LayerMerge& layer) { return !layer.maps.empty(); };
   for (const LayerKind& kind : shape.kinds) {
@@ -213,6 +212,7 @@ void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> laye
 
 void require_mergeable_heads(const ModelShape& shape) {
   const std::string refused = "the KV heads of " + shape.name + " cannot be merged: ";
+  if (shape.has_unequal_heads()) throw InputError(refused + "its layers or groups differ already");
   for (const LayerKind& kind : shape.kinds) {
     if (!kind.has_kv_heads()) throw InputError(refused + "all heads share one latent");
     if (kind.gqa().shares_kv) throw InputError(refused + "some layers read the K and V of an earlier one");
@@ -226,11 +226,33 @@ void require_divisor(const ModelShape& shape, int num_key_value_heads) {
                      " KV heads cannot be pooled into " + std::to_string(num_key_value_heads) + "; choose a divisor");
 }
 
+ModelShape merged_shape(const ModelShape& shape, std::span<const LayerMerge> layers) {
+  ModelShape result = shape;
+  result.kinds.clear(), result.layers.clear();
+  const int group_size = shape.heads().group_size();
+  for (int i = 0; i < shape.num_layers(); ++i) {
+    const LayerMerge& layer = layers[static_cast<std::size_t>(i)];
+    LayerKind kind = shape.layer(i);
+    std::vector<int> sizes;
+    for (const std::vector<int>& group : layer.groups) sizes.push_back(static_cast<int>(group.size()) * group_size);
+    kind.gqa().set_groups(std::move(sizes));
+    if (kind.gqa().position.kind == PositionKind::alibi && changes_order(layer)) {
+      std::vector<int> slopes = query_order(layer.groups, group_size);
+      const std::vector<int>& before = kind.gqa().position.alibi_heads;
+      for (int& head : slopes)
+        if (!before.empty()) head = before[static_cast<std::size_t>(head)];
+      kind.gqa().position.alibi_heads = std::move(slopes);
+    }
+    add_layer(result, kind);
+  }
+  return result;
+}
+
 ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge> layers) {
   require_mergeable(weights.shape, layers);
   ModelWeights result = weights;
-  result.shape = with_kv_heads(weights.shape, static_cast<int>(layers.front().groups.size()));
-  MergedTensors tensors(weights.shape, result.shape, changed_bytes(weights, result.shape, layers));
+  result.shape = merged_shape(weights.shape, layers);
+  MergedTensors tensors(weights.shape, changed_bytes(weights, layers));
   for (std::size_t i = 0; i < layers.size(); ++i) tensors.merge(result.layers[i], layers[i]);
   result.memory.push_back(tensors.memory());
   return result;

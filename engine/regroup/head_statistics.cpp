@@ -34,7 +34,7 @@ bool all_finite(const std::vector<double>& values) {
 
 HeadStatistics::HeadStatistics(const ModelShape& shape, SecondMoments moments)
     : shape_(shape), norms_(static_cast<std::size_t>(shape.heads().num_key_value_heads)) {
-  for (PairSums& sums : kv_)
+  for (PairSums& sums : sums_)
     for (std::vector<double>* values : {&sums.dot, &sums.cosine, &sums.norm_ratio})
       values->resize(norms_.size() * norms_.size());
   const auto head_dim = static_cast<std::size_t>(shape.heads().head_dim);
@@ -50,16 +50,17 @@ void HeadStatistics::add_qkv(std::span<const float> qkv) {
   const int width = shape_.heads().query_width() + 2 * shape_.heads().kv_width();
   const auto tokens = static_cast<std::int64_t>(qkv.size()) / width;
   for (std::int64_t token = 0; token < tokens; ++token) {
-    const float* const k = qkv.data() + token * width + shape_.heads().query_width();
-    add_heads(kv_[0], k);
-    add_heads(kv_[1], k + shape_.heads().kv_width());
+    const float* const q = qkv.data() + token * width;
+    const float* const k = q + shape_.heads().query_width();
+    add_heads(sums_[kQueries], q, shape_.heads().group_size() * shape_.heads().head_dim);
+    add_heads(sums_[kKeys], k, shape_.heads().head_dim);
+    add_heads(sums_[kValues], k + shape_.heads().kv_width(), shape_.heads().head_dim);
   }
   num_tokens_ += tokens;
   if (moments_) moments_->add_qkv(qkv);
 }
 
-void HeadStatistics::add_heads(PairSums& sums, const float* heads) {
-  const int size = shape_.heads().head_dim;
+void HeadStatistics::add_heads(PairSums& sums, const float* heads, int size) {
   for (int a = 0; a < shape_.heads().num_key_value_heads; ++a) {
     const float* const head = heads + a * size;
     const double norm = std::sqrt(dot(head, head, size));
@@ -80,7 +81,8 @@ void HeadStatistics::add_heads(PairSums& sums, const float* heads) {
 void HeadStatistics::add_attention(std::span<const float> attention) {
   const auto size = static_cast<std::size_t>(shape_.heads().head_dim);
   const auto heads = static_cast<std::size_t>(shape_.heads().num_attention_heads);
-  for (std::size_t start = 0; start + heads * size <= attention.size(); start += heads * size)
+  for (std::size_t start = 0; start + heads * size <= attention.size(); start += heads * size) {
+    add_heads(sums_[kOutputs], attention.data() + start, shape_.heads().group_size() * shape_.heads().head_dim);
     for (std::size_t head = 0; head < heads; ++head) {
       const float* const values = attention.data() + start + head * size;
       double* const moment = second_moment_.data() + head * size * size;
@@ -88,6 +90,7 @@ void HeadStatistics::add_attention(std::span<const float> attention) {
         for (std::size_t j = 0; j < size; ++j)
           moment[i * size + j] += static_cast<double>(values[i]) * static_cast<double>(values[j]);
     }
+  }
 }
 
 double HeadStatistics::similarity_of(const PairSums& sums, HeadSimilarity kind, int a, int b) const {
@@ -101,14 +104,26 @@ double HeadStatistics::similarity_of(const PairSums& sums, HeadSimilarity kind, 
   return energy == 0 ? 1.0 : 1 - distance / (2 * energy);
 }
 
-SimilarityMatrix HeadStatistics::similarity(HeadSimilarity kind, const kernels::WeightView& o_proj) const {
+SimilarityMatrix HeadStatistics::similarity(HeadSimilarity kind, const kernels::WeightView& o_proj,
+                                            ComparedHeads compared) const {
   if (kind == HeadSimilarity::svd) return svd_similarity(shape_, *moments_, o_proj);
   SimilarityMatrix result(shape_.heads().num_key_value_heads);
+  const auto of_two = [&](int a, int b) {
+    if (compared == ComparedHeads::query) return similarity_of(sums_[kQueries], kind, a, b);
+    if (compared == ComparedHeads::output) return similarity_of(sums_[kOutputs], kind, a, b);
+    return (similarity_of(sums_[kKeys], kind, a, b) + similarity_of(sums_[kValues], kind, a, b)) / 2;
+  };
   for (int a = 0; a < result.size(); ++a) {
     result.set(a, a, 1.0);
-    for (int b = 0; b < a; ++b)
-      result.set(a, b, (similarity_of(kv_[0], kind, a, b) + similarity_of(kv_[1], kind, a, b)) / 2);
+    for (int b = 0; b < a; ++b) result.set(a, b, of_two(a, b));
   }
+  return result;
+}
+
+SimilarityMatrix HeadStatistics::products(const PairSums& sums) const {
+  SimilarityMatrix result(shape_.heads().num_key_value_heads);
+  for (int a = 0; a < result.size(); ++a)
+    for (int b = 0; b <= a; ++b) result.set(a, b, sums.dot[index(a, b)]);
   return result;
 }
 
@@ -131,7 +146,7 @@ std::vector<double> HeadStatistics::importance(const kernels::WeightView& o_proj
 
 bool HeadStatistics::is_finite() const {
   return all_finite(second_moment_) && (!moments_ || all_finite(moments_->q)) &&
-         std::ranges::all_of(kv_, [](const PairSums& sums) { return all_finite(sums.dot); });
+         std::ranges::all_of(sums_, [](const PairSums& sums) { return all_finite(sums.dot); });
 }
 
 }  // namespace dculab::engine

@@ -14,8 +14,15 @@
 
 namespace dculab::engine {
 
-// What of two heads' K and V is compared, over the same tokens t of the text. Each is taken for K and for V, and the
-// mean of the two counts. At one position RoPE turns the K of all heads by the same angles, which changes none of them.
+// Of which vectors two KV heads are compared.
+enum class ComparedHeads : std::uint8_t {
+  key_value,  // their K, and their V: the mean of the two counts
+  query,      // their query heads, in a row: "query heads" of Opt-GQA
+  output,     // what these hand to o_proj, in a row: "output activation vectors" of Opt-GQA
+};
+
+// What of two heads' vectors is compared, over the same tokens t of the text. At one position RoPE turns the K of all
+// heads by the same angles, and their queries, which changes none of them.
 enum class HeadSimilarity : std::uint8_t {
   cosine,    // mean over t of a_t . b_t / (|a_t| |b_t|): direction alone
   norm,      // mean over t of min(|a_t|, |b_t|) / max(|a_t|, |b_t|): length alone
@@ -38,7 +45,12 @@ class HeadStatistics {
   void add_attention(std::span<const float> attention);
 
   // Preconditions of both: add_qkv, add_attention were called with finite values. `svd` needs o_proj and moments.
-  [[nodiscard]] SimilarityMatrix similarity(HeadSimilarity kind, const kernels::WeightView& o_proj = {}) const;
+  // svd is of K and V alone.
+  [[nodiscard]] SimilarityMatrix similarity(HeadSimilarity kind, const kernels::WeightView& o_proj = {},
+                                            ComparedHeads compared = ComparedHeads::key_value) const;
+  // a . b of each two heads, summed over tokens.
+  [[nodiscard]] SimilarityMatrix key_products() const { return products(sums_[kKeys]); }
+  [[nodiscard]] SimilarityMatrix value_products() const { return products(sums_[kValues]); }
   // [num_key_value_heads] Root mean square, over tokens, of what the query heads of each KV head add to the residual
   // stream: |o_proj * attention|, where the columns of o_proj are [hidden_size, query_width].
   [[nodiscard]] std::vector<double> importance(const kernels::WeightView& o_proj) const;
@@ -50,18 +62,21 @@ class HeadStatistics {
   [[nodiscard]] bool is_finite() const;
 
  private:
-  // Of K or of V. [num_key_value_heads, num_key_value_heads], the lower triangle and the diagonal.
+  static constexpr std::size_t kKeys = 0, kValues = 1, kQueries = 2, kOutputs = 3;
+
+  // [num_key_value_heads, num_key_value_heads], the lower triangle and the diagonal.
   struct PairSums {
     std::vector<double> dot, cosine, norm_ratio;
   };
 
-  void add_heads(PairSums& sums, const float* heads);  // [num_key_value_heads, head_dim] of one token
+  void add_heads(PairSums& sums, const float* heads, int width);  // [num_key_value_heads, width] of one token
+  [[nodiscard]] SimilarityMatrix products(const PairSums& sums) const;
   [[nodiscard]] double similarity_of(const PairSums& sums, HeadSimilarity kind, int a, int b) const;
   [[nodiscard]] std::size_t index(int a, int b) const;
 
   ModelShape shape_;
   std::int64_t num_tokens_ = 0;
-  std::array<PairSums, 2> kv_;         // K, V
+  std::array<PairSums, 4> sums_;       // of kKeys and so on
   std::vector<double> second_moment_;  // [num_attention_heads, head_dim, head_dim] of the attention output, summed
   std::optional<HeadMoments> moments_;
   std::vector<double> norms_;  // [num_key_value_heads] of the token being added

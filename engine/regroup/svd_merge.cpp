@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <memory>
 #include <span>
 #include <utility>
 
-#include "engine/checkpoint/stored_values.hpp"
+#include "engine/regroup/group_error.hpp"
+#include "engine/regroup/head_metrics.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -130,29 +132,11 @@ std::vector<float> row_major(const MatrixOf<double>& matrix) {
 using RealHeads = WeighedHeads<double>;
 using PlaneHeads = WeighedHeads<Complex>;
 
-// [num_key_value_heads] Sum over the query heads of a KV head of O^T O, O their columns of o_proj.
-std::vector<MatrixOf<double>> output_metrics(const ModelShape& shape, const kernels::WeightView& o_proj) {
-  RowMajor outputs(shape.hidden_size, shape.heads().query_width());
-  widen(o_proj.data, o_proj.dtype, {outputs.data(), static_cast<std::size_t>(outputs.size())});
-  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.heads().num_key_value_heads),
-                                        MatrixOf<double>::Zero(shape.heads().head_dim, shape.heads().head_dim));
-  for (int head = 0; head < shape.heads().num_attention_heads; ++head) {
-    const MatrixOf<double> columns =
-        outputs.middleCols(head * shape.heads().head_dim, shape.heads().head_dim).cast<double>();
-    metrics[static_cast<std::size_t>(head / shape.heads().group_size())] += columns.transpose() * columns;
-  }
-  return metrics;
-}
-
-// [num_key_value_heads] Sum over the query heads of a KV head of q q^T.
-std::vector<MatrixOf<double>> query_metrics(const ModelShape& shape, const HeadMoments& moments) {
-  const Index size = shape.heads().head_dim;
-  std::vector<MatrixOf<double>> metrics(static_cast<std::size_t>(shape.heads().num_key_value_heads),
-                                        MatrixOf<double>::Zero(size, size));
-  for (int head = 0; head < shape.heads().num_attention_heads; ++head)
-    metrics[static_cast<std::size_t>(head / shape.heads().group_size())] +=
-        Eigen::Map<const MatrixOf<double>>(moments.q.data() + head * size * size, size, size);
-  return metrics;
+std::vector<MatrixOf<double>> matrices(const HeadMetrics& metrics, Index size) {
+  std::vector<MatrixOf<double>> result;
+  for (const std::vector<double>& metric : metrics)
+    result.emplace_back(Eigen::Map<const MatrixOf<double>>(metric.data(), size, size));
+  return result;
 }
 
 // x + iy of one plane: E[a conj(b)], and of Q, whose phase against K is taken as even, |q|^2.
@@ -178,10 +162,10 @@ class LayerHeads {
   LayerHeads(const ModelShape& shape, const HeadMoments& moments, const kernels::WeightView& o_proj)
       : head_dim_(shape.heads().head_dim),
         v_(Eigen::Map<const MatrixOf<double>>(moments.v.data(), shape.heads().kv_width(), shape.heads().kv_width()),
-           output_metrics(shape, o_proj)) {
+           matrices(output_metrics(shape, o_proj), head_dim_)) {
     MatrixOf<double> k =
         Eigen::Map<const MatrixOf<double>>(moments.k.data(), shape.heads().kv_width(), shape.heads().kv_width());
-    const std::vector<MatrixOf<double>> queries = query_metrics(shape, moments);
+    const std::vector<MatrixOf<double>> queries = matrices(query_metrics(shape, moments), head_dim_);
     if (!shape.has_alibi()) {
       for (int plane = 0; plane < head_dim_ / 2; ++plane) planes_.push_back(plane_heads(k, queries, plane));
       return;
@@ -247,6 +231,12 @@ std::vector<GroupMaps> svd_maps(const ModelShape& shape, const HeadMoments& mome
   std::vector<GroupMaps> maps;
   for (const std::vector<int>& group : groups) maps.push_back(heads.maps(group));
   return maps;
+}
+
+GroupError svd_error(const ModelShape& shape, const HeadMoments& moments, const kernels::WeightView& o_proj) {
+  const auto heads = std::make_shared<const LayerHeads>(shape, moments, o_proj);
+  const double count = shape.heads().num_key_value_heads;  // lost() is a part of the mean over them
+  return [heads, count](const std::vector<int>& group) { return group.size() < 2 ? 0.0 : heads->lost(group) / count; };
 }
 
 SimilarityMatrix svd_similarity(const ModelShape& shape, const HeadMoments& moments,

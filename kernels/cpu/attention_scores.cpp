@@ -101,7 +101,8 @@ class AttentionScores {
     const float* q = attention_.q + token * attention_.q_stride;
     q += std::ptrdiff_t{kv_head} * group_size_ * cache.head_dim;
     for (int first = 0; first < visible; first += cache.block_size) {
-      const std::ptrdiff_t row = std::ptrdiff_t{block_table[first / cache.block_size]} * cache.num_kv_heads + kv_head;
+      const std::ptrdiff_t row =
+          std::ptrdiff_t{block_table[first / cache.block_size]} * cache.heads_in_block() + kv_head;
       std::ptrdiff_t cached = row * cache.block_size;
       const T* k = static_cast<const T*>(cache.k) + cached * cache.head_dim;
       const int last = std::min(visible, first + cache.block_size);

@@ -60,7 +60,7 @@ struct KvSource {
 // Where a tile's tokens lie: one run of tokens for each block it touches, then those that are in no block.
 struct KvRuns {
   struct Run {
-    std::ptrdiff_t row;  // block * num_kv_heads + KV head
+    std::ptrdiff_t row;  // block * heads in a block + KV head
     int offset, tokens;  // in the block
   };
   Run runs[kTileTokens];
@@ -77,7 +77,7 @@ struct KvRuns {
     for (int token = begin; token < end;) {
       const int offset = token & (cache.block_size - 1);
       const int tokens = std::min(cache.block_size - offset, end - token);
-      runs[num_runs++] = {std::ptrdiff_t{source.block_table[token >> shift]} * cache.num_kv_heads + source.kv_head,
+      runs[num_runs++] = {std::ptrdiff_t{source.block_table[token >> shift]} * cache.heads_in_block() + source.kv_head,
                           offset, tokens};
       token += tokens;
     }
@@ -91,7 +91,7 @@ struct KvRuns {
       if (position < begin) continue;
       const int place = path.tree_begin + std::countr_zero(rest), block_size = source.cache.block_size;
       const std::ptrdiff_t block = source.block_table[place / block_size];
-      runs[num_runs++] = {block * source.cache.num_kv_heads + source.kv_head, place % block_size, 1};
+      runs[num_runs++] = {block * source.cache.heads_in_block() + source.kv_head, place % block_size, 1};
     }
   }
 };

@@ -37,7 +37,7 @@ std::int64_t slot_of(const KvCacheView& cache, const std::int32_t* block_table, 
 std::size_t cache_index(const KvCacheView& cache, KvTensor tensor, std::int64_t slot, int kv_head, int d) {
   const std::int64_t block = slot / cache.block_size;
   const std::int64_t offset = slot % cache.block_size;
-  const std::int64_t row = (block * cache.num_kv_heads + kv_head) * cache.block_size + offset;
+  const std::int64_t row = (block * cache.heads_in_block() + kv_head) * cache.block_size + offset;
   return static_cast<std::size_t>(row * row_values(cache, tensor) + d);
 }
 

@@ -65,4 +65,10 @@ inline constexpr const char* kNoRopeLayers = "no_rope_layers";
 // The name of the shipped model whose size comes nearest, with routed experts where this one has them.
 [[nodiscard]] std::string nearest_priced_model(const JsonFields& config);
 
+// The model_type of a configuration that adds groups to one of `grouped_model_type`; ours.
+inline constexpr const char* kGroupedType = "dculab_grouped";
+
+// Gives the layers that a family has read the groups of query heads that the configuration lists.
+void read_head_groups(const JsonFields& config, ModelShape& shape);
+
 }  // namespace dculab

@@ -63,3 +63,15 @@ uptrain "$models/dculab-tiny-gqa2" dculab-tiny similarity-svd-svd 2
 uptrain "$models/dculab-tiny-mqa" dculab-tiny mean-svd 1
 uptrain "$work/gqa4-norm" dculab-tiny similarity-norm 4 # not shipped: from a worse start
 uptrain "$work/gqa2-mean" dculab-tiny mean 2            # not shipped: it has lost its answers
+table=$work/rules.csv # not shipped: the rules of docs/reference/regroup.md#more-rules
+for heads in 4 2; do
+  for merge in mean fitted svd; do
+    regroup query-cosine-$merge $heads --method similarity --compare query --similarity cosine --merge $merge
+    regroup output-norm-$merge $heads --method similarity --compare output --similarity norm --merge $merge
+    regroup key-norm-$merge $heads --method key-norm --merge $merge
+    regroup qcqa-weights-$merge $heads --method qcqa --error weights --seed 1 --merge $merge
+    regroup qcqa-activations-$merge $heads --method qcqa --error activations --seed 1 --merge $merge
+  done
+  regroup mean-fitted $heads --method mean --merge fitted
+  regroup qcqa-svd-svd $heads --method qcqa --error svd --seed 1 --merge svd
+done

@@ -7,6 +7,9 @@ Ainslie et al. (arXiv:2305.13245, section 2.1) call this uptraining. A phase is 
 reads DIR/TEXT.txt. All in FP32, with AdamW and without compilation: the quicker way for a few hundred steps
 on a CPU that has no BF16 instructions. With --teach, heads are taught where to look (attention.py).
 
+With --pool, K and V are weighted sums of the heads of --pool-from, the model that FOLDER was regrouped from, in the
+groups of --groups, the report of `dculab regroup --format json`; the weights are trained too (pooling.py).
+
 Every 10 steps OUT is saved, and beside it OUT.state, from which the same command with --resume goes on as if
 it had never stopped. Until the rate begins to fall, it may go on to another number of steps.
 """
@@ -24,6 +27,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
 import attention
+import pooling
 import train
 
 COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
@@ -35,7 +39,7 @@ def save(model, source, folder):
         shutil.copyfile(source / name, folder / name)
     tensors = {
         name: tensor.detach().to(torch.bfloat16).contiguous()
-        for name, tensor in model.state_dict().items()
+        for name, tensor in pooling.folded(model).items()
         if name != "lm_head.weight"
     }
     save_file(tensors, str(folder / "model.safetensors"), metadata={"format": "pt"})
@@ -119,13 +123,21 @@ def main():
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--pool", choices=sorted(pooling.KINDS), help="weights of heads, of their values, of inputs")
+    parser.add_argument("--pool-from", type=Path, help="the model before it was regrouped")
+    parser.add_argument("--groups", type=Path, help="the report of dculab regroup --format json")
     parser.add_argument("--resume", action="store_true")
     args = parser.parse_args()
+    if args.pool and not (args.pool_from and args.groups):
+        parser.error("--pool needs --pool-from and --groups")
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     args.out.mkdir(parents=True, exist_ok=True)
     how = "eager" if args.teach else "sdpa"
     model = AutoModelForCausalLM.from_pretrained(args.folder, dtype=torch.float32, attn_implementation=how)
+    if args.pool:
+        source = AutoModelForCausalLM.from_pretrained(args.pool_from, dtype=torch.float32)
+        pooling.pool(model, source, args.groups, args.pool)
     phases = [(p.split(":")[0], *map(int, p.split(":")[1:])) for p in args.phases]
     with open(args.out / "loss.csv", "a" if args.resume else "w", encoding="utf-8") as log:
         if not args.resume:

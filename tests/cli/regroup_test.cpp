@@ -76,19 +76,72 @@ TEST_CASE("bad input is refused and nothing is written") {
   refused({"--kv-heads", "1", "--method", "similarity"}, {"--calibration is missing"});
   refused({"--kv-heads", "1", "--method", "mean", "--merge", "weighted"}, {"--calibration is missing"});
   refused({"--kv-heads", "1", "--method", "mean", "--merge", "svd"}, {"--calibration is missing"});
+  refused({"--kv-heads", "1", "--method", "key-norm"}, {"--calibration is missing"});
+  refused({"--kv-heads", "1", "--method", "qcqa", "--error", "svd"}, {"--calibration is missing"});
+  refused({"--kv-heads", "99", "--method", "qcqa"}, {"--kv-heads", "cannot be pooled into 99"});
+  refused(
+      {"--kv-heads", "1", "--method", "similarity", "--compare", "query", "--similarity", "svd", "--calibration", text},
+      {"--similarity svd is of K and V"});
   refused({"--kv-heads", "1", "--method", "nearest"}, {"--method", "nearest"});
   refused({"--kv-heads", "1", "--method", "similarity", "--calibration", short_text}, {"short.txt", "too few"});
   refused({"--kv-heads", "1", "--method", "similarity", "--calibration", folder.path("no.txt")}, {"no.txt"});
 }
 
-TEST_CASE("models that keep Q, K and V in one tensor are refused") {
+TEST_CASE("models that keep Q, K and V in one tensor are regrouped, in words of our own where theirs have none") {
   const Folder folder;
-  for (const char* family : {"bloom", "falcon_7b", "falcon_40b", "falcon_rw", "phi3"}) {
+  for (const auto& [family, type] : {std::pair{"bloom", "dculab_grouped"},
+                                     {"falcon_40b", "dculab_grouped"},
+                                     {"falcon_rw", "dculab_grouped"},
+                                     {"phi3", "phi3"}}) {
     INFO(family);
-    check_refused({"regroup", "--model", std::string(DCULAB_SOURCE_DIR) + "/tests/golden/families/" + family,
-                   "--kv-heads", "1", "--method", "mean", "--output", folder.path("model")},
-                  {"config.json", "one tensor", "a tensor each"});
-    CHECK(folder.entries().empty());
+    std::filesystem::remove_all(folder.path("model"));
+    const Json json =
+        run_for_json({"regroup", "--model", std::string(DCULAB_SOURCE_DIR) + "/tests/golden/families/" + family,
+                      "--kv-heads", "1", "--method", "mean", "--output", folder.path("model")});
+    CHECK(json["num_key_value_heads"] == 1);
+    CHECK(Json::parse(read(folder.path("model/config.json")))["model_type"] == type);
+  }
+}
+
+TEST_CASE("groups of any sizes are searched, the same for a seed, and the new model runs") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  for (const char* error : {"weights", "activations", "svd"}) {
+    const auto searched = [&] {
+      std::filesystem::remove_all(folder.path("model"));
+      return run_for_json(regroup(folder, {"--kv-heads", "1", "--method", "qcqa", "--error", error, "--seed", "7",
+                                           "--merge", "svd", "--calibration", text}));
+    };
+    const Json json = searched();
+    CHECK(json["seed"] == 7);
+    CHECK(json["kv_heads_of_all_layers"] == json["layers"].size());
+    CHECK(json["front"].size() >= 2);
+    for (std::size_t i = 1; i < json["front"].size(); ++i) {
+      CHECK(json["front"][i]["kv_heads"] > json["front"][i - 1]["kv_heads"]);
+      CHECK(json["front"][i]["error"] < json["front"][i - 1]["error"]);
+    }
+    CHECK(searched() == json);
+    const Json run =
+        run_for_json({"run", "--model", folder.path("model"), "--prompt", "A", "--max-tokens", "3", "--ignore-eos"});
+    CHECK(run["completions"][0]["token_ids"].size() == 3);
+  }
+}
+
+TEST_CASE("heads are grouped by queries, by outputs and by the norms of keys, and weights are fitted") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  const auto grouped = [&](Arguments more) {
+    std::filesystem::remove_all(folder.path("model"));
+    more.insert(more.end(), {"--kv-heads", "1", "--calibration", text});
+    return run_for_json(regroup(folder, more));
+  };
+  CHECK(grouped({"--method", "similarity", "--compare", "query"})["compare"] == "query");
+  CHECK(grouped({"--method", "similarity", "--compare", "output", "--similarity", "norm"})["compare"] == "output");
+  const Json fitted = grouped({"--method", "key-norm", "--merge", "fitted"});
+  for (const Json& layer : fitted["layers"]) {
+    CHECK(layer["groups"].size() == 1);
+    CHECK(layer["key_factors"].size() == layer["groups"][0].size());
+    CHECK(layer["value_factors"].size() == layer["groups"][0].size());
   }
 }
 

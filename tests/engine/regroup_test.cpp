@@ -241,10 +241,6 @@ TEST_CASE("what cannot be regrouped is refused") {
   ModelWeights changed = weights;
   changed.shape.quantization = WeightFormat{Dtype::int4, 32};
   REQUIRE_THROWS_WITH(regroup(changed, {.num_key_value_heads = 2}, {}), ContainsSubstring("quantized"));
-  changed = weights;
-  changed.shape.kinds[0].gqa().position.kind = PositionKind::alibi;
-  REQUIRE_NOTHROW(regroup(changed, {.num_key_value_heads = 2}, {}));
-  REQUIRE_THROWS_WITH(merge_heads(changed, in_all_layers({{0, 2}, {1, 3}})), ContainsSubstring("ALiBi"));
 
   *reinterpret_cast<float*>(writable(weights.layers[1][WeightSlot::qkv_proj].weights[kV])) =
       std::numeric_limits<float>::quiet_NaN();
