@@ -16,6 +16,7 @@ dculab=${DCULAB:-$root/build/release/cli/dculab}
 tiny=$models/dculab-tiny
 draft=$models/dculab-tiny-draft
 export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
+export MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000 # as qat.sh says
 
 student() { # NAME ROWS FROM
   "$python" "$here/distill.py" "$tiny" "$draft" "$work/$1-$seed" --rows "$work/$2-$seed.npz" --from "$3" \
