@@ -66,8 +66,12 @@ std::vector<TensorToWrite> tensors_of(ModelWeights& weights, std::deque<std::vec
 
 Node integers(const std::vector<int>& values) {
   std::string text = "[";
-  for (const int value : values) text += (text.size() > 1 ? "," : "") + std::to_string(value);
-  return parse_json("", 1, text + "]");
+  for (const int value : values) {
+    if (text.size() > 1) text += ',';
+    text += std::to_string(value);
+  }
+  text += ']';
+  return parse_json("", 1, text);
 }
 
 void set_own_groups(Node& fields, const ModelShape& shape) {
