@@ -74,6 +74,10 @@ class CountingDevice final : public kernels::gpu::Device {
   void top_k(const kernels::gpu::TopK& args) override { device_->top_k(args); }
   void reshape_and_cache(const kernels::gpu::ReshapeAndCache& args) override { device_->reshape_and_cache(args); }
   void copy_blocks(const kernels::gpu::CopyBlocks& args) override { device_->copy_blocks(args); }
+  void update_block_bounds(const kernels::gpu::UpdateBlockBounds& args) override { device_->update_block_bounds(args); }
+  void choose_critical_blocks(const kernels::gpu::ChooseCriticalBlocks& args) override {
+    device_->choose_critical_blocks(args);
+  }
   void paged_attention(const kernels::gpu::PagedAttention& args) override { device_->paged_attention(args); }
   void prefill_attention(const kernels::gpu::PrefillAttention& args) override { device_->prefill_attention(args); }
   void latent_attention(const kernels::gpu::LatentAttention& args) override { device_->latent_attention(args); }
