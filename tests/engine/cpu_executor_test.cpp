@@ -215,7 +215,10 @@ TEST_CASE("models that the kernels cannot run are refused") {
   LayerKind other = weights.shape.kinds[0];
   other.gqa().heads.num_key_value_heads = 1;
   weights.shape.kinds.push_back(other);
-  REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("layers of different heads"));
+  REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4, .dtype = Dtype::kivi4}, 1),
+                      ContainsSubstring("layers of different heads"));
+  weights.shape.kinds.back().gqa().heads.head_dim = 32;
+  REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("layers of different head"));
 }
 
 }  // namespace dculab::engine
