@@ -22,16 +22,15 @@ Json judged(Arguments arguments) {
 
 // One row: as the checkpoints were trained to be run.
 double trained_way(const std::string& model, const std::string& text) {
-  const Json rows =
-      judged({"--model", model, "--text", text, "--activations", "int8", "--kv-cache-dtype", "int8"});
+  const Json rows = judged({"--model", model, "--text", text, "--activations", "int8", "--kv-cache-dtype", "int8"});
   REQUIRE(rows.size() == 1);
   return rows[0].at("text").at("perplexity");
 }
 
 }  // namespace
 
-// The formulas of training are those of fake_quantization.py; perplexities: scripts/model/check_qat.py on the same text,
-// in torch's F32. A code on the edge between two falls either way, which moved the loss by less than 1e-4.
+// The formulas of training are those of fake_quantization.py; perplexities: scripts/model/check_qat.py on the same
+// text, in torch's F32. A code on the edge between two falls either way, which moved the loss by less than 1e-4.
 TEST_CASE("the engine computes with QAT's checkpoint what training computed", "[once]") {
   const Folder folder;
   CHECK_THAT(trained_way(kModels + "dculab-tiny-qat2", first_held_out(folder)), WithinRel(2.55764, 1e-3));
