@@ -167,7 +167,7 @@ class ServingLoop {
   Seconds step_before_;  // when the step before began
   std::vector<Verdict> verdicts_;
   std::vector<int> tokens_before_;  // of each sampled sequence
-  Seconds drafting_;  // of this step
+  Seconds drafting_;                // of this step
   DraftCounts drafts_;
   ServingReport report_;
 };

@@ -36,8 +36,7 @@ constexpr KvClash kClashes[] = {
      kGrouped},
     {KvFeature::speculation,
      "speculative_config cannot be combined with kv_cache_dtype {dtype}: a block's newest tokens are quantized "
-     "together, "
-     "and rejected ones could not be taken back",
+     "together, and rejected ones could not be taken back",
      kGrouped},
     {KvFeature::speculation,
      "kv_retention {policy} cannot be combined with speculative_config: what a rejected token drove out is gone", 0,

@@ -1,6 +1,6 @@
 // Every format and policy of the KV cache: what it is called, what it does to a sequence's tokens, and what it does not
 // combine with. A new one adds its rows here, and files of its name in the kv/ folders of the floors that serve it:
-// model/kv (what a step reads and writes), lower/kv, kernels/reference/kv, kernels/cpu/kv, kernels/gpu/kv, engine/kv.
+// model/kv (what a step reads and writes), kernels/{reference,cpu,gpu}/kv, engine/kv.
 #pragma once
 
 #include <array>
@@ -96,8 +96,8 @@ enum class KvFeature : std::uint8_t {
   sliding_window,
 };
 
-// Holds for a format and a policy that are named; where none is named, of any. In `text`, which a user
-// reads, {dtype} and {policy} stand for their names; {model}, {cached} and {window} for what is known of a model.
+// Holds for a format and a policy that are named; where none is named, for any. In `text`, the reason that a user reads
+// or its end, {dtype} and {policy} stand for their names; {model}, {cached} and {window} for what is known of a model.
 struct KvClash {
   KvFeature feature;
   std::string_view text;

@@ -1,6 +1,7 @@
 // Retention policies in the scheduler: what is kept, when it goes, and what is refused.
 #include "core/kv/retention.hpp"
 
+#include "core/kv/table.hpp"
 #include "model/plan_step.hpp"
 #include "tests/core/cached_memory.hpp"
 
@@ -218,4 +219,21 @@ TEST_CASE("models whose attention goes by place are refused where places are re-
   CHECK_THAT(problems(options, model).at(0), ContainsSubstring("its sliding window of 64 tokens"));
   options.kv_retention = window_of(8);
   CHECK(problems(options, model).empty());
+}
+
+TEST_CASE("the table of the KV cache has a row for each format and policy, and says whom a clash is of") {
+  for (const KvPolicy& policy : kKvPolicies) CHECK(&kv_policy(policy.policy) == &policy);
+  for (const KvFormat& format : kKvFormats) CHECK(&kv_format(format.dtype) == &format);
+  for (const KvClash& clash : kv_clashes()) {
+    INFO(clash.text);
+    CHECK((clash.formats != 0 || clash.policies != 0));
+    CHECK_FALSE(clash.holds({Dtype::f16, RetentionPolicy::all}));
+    CHECK((clash.text.find("{dtype}") == std::string_view::npos || clash.formats != 0));
+    const std::string text = clash.text_for({Dtype::kivi4, RetentionPolicy::sinks});
+    CHECK(text.find("{dtype}") == std::string::npos);
+    CHECK(text.find("{policy}") == std::string::npos);
+  }
+  CHECK(combines({Dtype::f16, RetentionPolicy::all}, KvFeature::gpu));
+  CHECK_FALSE(combines({Dtype::f16, RetentionPolicy::window}, KvFeature::gpu));
+  CHECK_FALSE(combines({Dtype::int8, RetentionPolicy::all}, KvFeature::gpu));
 }

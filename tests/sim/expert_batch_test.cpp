@@ -11,7 +11,8 @@ namespace {
 ModelShape mixture(int experts, int per_token, int intermediate_size = 1024) {
   ModelShape model = llama_3_8b();
   for (LayerKind& kind : model.kinds) {
-    kind.experts = Experts{.num_experts = experts, .num_experts_per_tok = per_token, .intermediate_size = intermediate_size};
+    kind.experts =
+        Experts{.num_experts = experts, .num_experts_per_tok = per_token, .intermediate_size = intermediate_size};
     kind.mlp.intermediate_size = 0;
   }
   return model;
