@@ -57,7 +57,7 @@ struct Batch {
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;
   HeadSet head_set = HeadSet::many;  // of all its sequences, where there are two (core/groups_by_load.hpp)
-  bool filters_logits = false;  // of some row of logits only the likeliest tokens can be drawn (SamplingParams)
+  bool filters_logits = false;       // of some row of logits only the likeliest tokens can be drawn (SamplingParams)
 
   [[nodiscard]] std::int64_t num_tokens() const {
     std::int64_t total = 0;

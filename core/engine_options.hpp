@@ -59,7 +59,7 @@ struct EngineOptions {
   LatentForm prefill_latents = LatentForm::expand, decode_latents = LatentForm::absorb;
   SpeculativeConfig speculative_config;
   std::optional<GroupsByLoad> groups_by_load{};  // of a model with two sets of KV heads
-  ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
+  ExpertLoad expert_load;                        // of mixtures of experts: which of them the tokens choose
 
   [[nodiscard]] KvChoice kv() const { return {kv_cache_dtype, kv_retention.policy}; }
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;

@@ -51,7 +51,7 @@ struct ReceivedBlocks {
 };
 
 struct ScheduledStep {
-  Batch batch;  // empty when there is nothing to do; one new token of each sequence that decodes
+  Batch batch;        // empty when there is nothing to do; one new token of each sequence that decodes
   Batch few_heads{};  // of the sequences with few heads, where there are two sets: to run after the other
   std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
   // To be made before the batch runs, in this order.
@@ -118,9 +118,7 @@ class Scheduler {
   [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
   [[nodiscard]] const SwapCounts& swaps() const { return swaps_; }
   [[nodiscard]] const HeadSetCounts& head_sets() const { return head_sets_; }
-  [[nodiscard]] int tokens_per_slot(HeadSet set) const {
-    return set == HeadSet::few ? limits_.few_tokens_per_slot : 1;
-  }
+  [[nodiscard]] int tokens_per_slot(HeadSet set) const { return set == HeadSet::few ? limits_.few_tokens_per_slot : 1; }
   [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running, as KvDemand; shared ones count for each
 
  private:

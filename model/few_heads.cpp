@@ -23,8 +23,7 @@ std::vector<std::string> few_heads_problems(const ModelShape& many, const ModelS
       many.vocab_size != few.vocab_size || many.heads().head_dim != few.heads().head_dim ||
       many.heads().num_attention_heads != few.heads().num_attention_heads)
     return {few.name + " differs from " + many.name + " in more than its KV heads"};
-  if (many.layer_format() != few.layer_format())
-    return {few.name + " has weights of another format than " + many.name};
+  if (many.layer_format() != few.layer_format()) return {few.name + " has weights of another format than " + many.name};
   const int of_many = many.heads().num_key_value_heads, of_few = few.heads().num_key_value_heads;
   if (of_few >= of_many)
     return {std::to_string(of_few) + " KV heads are not fewer than the model's " + std::to_string(of_many)};

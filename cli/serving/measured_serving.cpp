@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::array<const char*, 17> kCompared{"steps",
                                                 "output_tokens",
-                                                kFewHeadsRequests,
                                                 "total_time",
                                                 "requests_per_second",
                                                 "output_tokens_per_second",
@@ -36,7 +35,8 @@ constexpr std::array<const char*, 17> kCompared{"steps",
                                                 "itl_p50",
                                                 "itl_p99",
                                                 "latency_p50",
-                                                "latency_p99"};
+                                                "latency_p99",
+                                                "requests_with_few_heads"};
 
 [[nodiscard]] bool is_time(const std::string& metric) {
   const auto known = std::ranges::find(config::metrics(), metric, &config::Metric::name);

@@ -108,7 +108,7 @@ class KvStorage {
   int num_owners_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
   bool is_latent_ = false;
-  std::vector<Layout> layouts_;  // [num_owners]
+  std::vector<Layout> layouts_;                   // [num_owners]
   std::shared_ptr<AnonymousMemory> memory_;       // [num_owners][parts]
   std::shared_ptr<AnonymousMemory> host_memory_;  // [num_host_blocks][num_owners][block of each part]
 };

@@ -186,7 +186,8 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
     refuse_attention_split(scenario);
   }
   const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
-  if (!serves || scenario.compare || scenario.accuracy) refuse_groups_by_load(scenario, "a step has sequences of one set");
+  if (!serves || scenario.compare || scenario.accuracy)
+    refuse_groups_by_load(scenario, "a step has sequences of one set");
   const EngineOptions options = config::resolve_options(scenario, model, defaults);
   if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
   if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());
