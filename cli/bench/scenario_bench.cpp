@@ -14,6 +14,7 @@
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
 #include "model/draft_heads.hpp"
+#include "model/few_heads.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"

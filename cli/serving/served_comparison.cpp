@@ -9,6 +9,7 @@
 #include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
+#include "model/few_heads.hpp"
 #include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {

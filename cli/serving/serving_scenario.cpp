@@ -8,6 +8,7 @@
 #include "cli/scenario/idle_axes.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "core/error.hpp"
+#include "model/few_heads.hpp"
 #include "sim/hardware/process_share.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/locate.hpp"
