@@ -54,7 +54,7 @@ void read_attention(MapReader attention, EngineOptions& options) {
   attention.finish();
 }
 
-void read_engine(MapReader reader, EngineOptions& options, SpeculationChoice& speculation) {
+void read_engine(MapReader reader, EngineOptions& options, SpeculationChoice& speculation, FewHeadsChoice& few_heads) {
   reader.optional("max_num_seqs", options.max_num_seqs, between(1, kLargestBatch));
   reader.optional("max_num_batched_tokens", options.max_num_batched_tokens, between(1, kLongestContext));
   reader.optional("enable_chunked_prefill", options.enable_chunked_prefill);
@@ -66,6 +66,7 @@ void read_engine(MapReader reader, EngineOptions& options, SpeculationChoice& sp
   reader.optional("swap_space", options.swap_space, between(0, kLargestSwapSpace.value()));
   reader.optional("activation_dtype", options.activation_dtype);
   read_speculative_config(reader.optional_map("speculative_config"), options.speculative_config, speculation);
+  read_groups_by_load(reader.optional_map("groups_by_load"), options.groups_by_load, few_heads);
   reader.finish();
 }
 
@@ -82,18 +83,20 @@ void read_experts(MapReader reader, ExpertLoad& load) {
 
 }  // namespace
 
-void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation) {
+void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation,
+                          FewHeadsChoice& few_heads) {
   reader.optional("activations", options.activations, kActivationModes);
   read_kv_cache(reader.optional_map("kv_cache"), options);
   read_attention(reader.optional_map("attention"), options);
   read_experts(reader.optional_map("experts"), options.expert_load);
-  read_engine(reader.optional_map("engine"), options, speculation);
+  read_engine(reader.optional_map("engine"), options, speculation, few_heads);
 }
 
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems) {
   MapReader reader(&document, "", problems);
   SpeculationChoice speculation;
-  read_engine_sections(reader, options, speculation);
+  FewHeadsChoice few_heads;
+  read_engine_sections(reader, options, speculation, few_heads);
 }
 
 }  // namespace dculab::config

@@ -1,14 +1,16 @@
 // Reads what a scenario says about the engine: kv_cache, attention, experts, engine, activations.
 #pragma once
 
+#include "config/groups_reader.hpp"
 #include "config/map_reader.hpp"
 #include "config/speculative_reader.hpp"
 #include "core/engine_options.hpp"
 
 namespace dculab::config {
 
-// The sections of a document, whose map `reader` reads, onto `options`; and what drafts.
-void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation);
+// The sections of a document, whose map `reader` reads, onto `options`; what drafts, and the second set of KV heads.
+void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation,
+                          FewHeadsChoice& few_heads);
 
 // The same of a document whose other sections are read elsewhere.
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems);

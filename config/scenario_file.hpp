@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/condition.hpp"
+#include "config/groups_reader.hpp"
 #include "config/speculative_reader.hpp"
 #include "config/sweep_axis.hpp"
 #include "core/batch.hpp"
@@ -133,6 +134,7 @@ struct Scenario {
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
   SpeculationChoice speculation;        // beside options.speculative_config
+  FewHeadsChoice few_heads;             // beside options.groups_by_load
   sim::Deployment deployment;
   Workload workload;
   std::vector<SweepAxis> sweep;

@@ -155,7 +155,7 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::weights:
       return read_weights(reader, scenario.weights = {});
     case Section::options:
-      return read_engine_sections(reader, scenario.options = {}, scenario.speculation = {});
+      return read_engine_sections(reader, scenario.options = {}, scenario.speculation = {}, scenario.few_heads = {});
     case Section::deployment:
       return read_deployment(reader.optional_map("deployment"), scenario.deployment = {});
     case Section::workload:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/groups_by_load.hpp"
 #include "core/kv/retention.hpp"
 
 namespace dculab {
@@ -55,7 +56,8 @@ struct Batch {
   std::vector<std::uint64_t> tree_masks{};
   // When the step begins: of what caches usually keep from one step to the next, the share that others have driven out.
   double cold_share = 0;
-  bool filters_logits = false;  // of some row of logits only the likeliest tokens can be drawn (SamplingParams)
+  HeadSet head_set = HeadSet::many;  // of all its sequences, where there are two (core/groups_by_load.hpp)
+  bool filters_logits = false;       // of some row of logits only the likeliest tokens can be drawn (SamplingParams)
 
   [[nodiscard]] std::int64_t num_tokens() const {
     std::int64_t total = 0;

@@ -25,6 +25,16 @@ void check_figures(const KvRetention& retention, Found& found) {
   need(policy.has_heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
 }
 
+void check_groups(const EngineOptions& options, Found& found) {
+  for (std::string& text : problems(*options.groups_by_load)) found.push_back(std::move(text));
+  if (options.enable_prefix_caching)
+    found.emplace_back(
+        "groups_by_load cannot be combined with enable_prefix_caching: blocks of many heads hold nothing that few can "
+        "read");
+  if (options.speculative_config.enabled())
+    found.emplace_back("groups_by_load cannot be combined with speculative_config: drafts follow one model");
+}
+
 [[nodiscard]] bool has(const EngineOptions& options, KvFeature feature) {
   switch (feature) {
     case KvFeature::prefix_caching:
@@ -37,6 +47,8 @@ void check_figures(const KvRetention& retention, Found& found) {
       return !options.enable_chunked_prefill;
     case KvFeature::each_other:
       return true;
+    case KvFeature::groups_by_load:
+      return options.groups_by_load.has_value();
     default:
       return false;
   }
@@ -78,6 +90,7 @@ std::vector<std::string> problems(const EngineOptions& options) {
   refuse(options.attention_split.partition_tokens < 0 || options.attention_split.partition_tokens > kLongestContext,
          "partition_tokens must be at least 0 and at most " + std::to_string(kLongestContext));
   refuse(options.attention_split.query_heads_per_workgroup < 0, "query_heads_per_workgroup must not be negative");
+  if (options.groups_by_load) check_groups(options, found);
   check_figures(options.kv_retention, found);
   check_combinations(options, found);
   for (std::string& text : problems(options.speculative_config)) found.push_back(std::move(text));

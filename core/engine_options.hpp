@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/dtype.hpp"
 #include "core/eviction_order.hpp"
 #include "core/expert_load.hpp"
+#include "core/groups_by_load.hpp"
 #include "core/kv/retention.hpp"
 #include "core/speculative_config.hpp"
 #include "core/units.hpp"
@@ -56,7 +58,8 @@ struct EngineOptions {
   AttentionSplit attention_split;
   LatentForm prefill_latents = LatentForm::expand, decode_latents = LatentForm::absorb;
   SpeculativeConfig speculative_config;
-  ExpertLoad expert_load;  // of mixtures of experts: which of them the tokens choose
+  std::optional<GroupsByLoad> groups_by_load{};  // of a model with two sets of KV heads
+  ExpertLoad expert_load;                        // of mixtures of experts: which of them the tokens choose
 
   [[nodiscard]] KvChoice kv() const { return {kv_cache_dtype, kv_retention.policy}; }
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;

@@ -68,6 +68,7 @@ struct Sequence {
   SequenceStatus status = SequenceStatus::waiting;
   FinishReason finish_reason = FinishReason::none;
   int num_preemptions = 0;
+  HeadSet head_set = HeadSet::many;  // since it was first admitted
   std::vector<Seconds> token_times;  // [num_generated()]
 
   [[nodiscard]] int num_tokens() const { return static_cast<int>(tokens.size()); }

@@ -27,7 +27,9 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
       contents_(contents),
       draft_depth_(options.speculative_config.num_speculative_tokens()),
       pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options), options.prefix_eviction),
-      host_pool_(limits.num_host_blocks, options.block_size) {}
+      host_pool_(limits.num_host_blocks, options.block_size) {
+  if (options.groups_by_load) groups_.emplace(*options.groups_by_load);
+}
 
 void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
 
@@ -39,17 +41,33 @@ ScheduledStep Scheduler::schedule() {
   schedule_decodes();
   schedule_drafts();
   schedule_running_prefills();
+  choose_head_set();
   admit();  // cannot bring back who was just preempted: it needs one block more than it gave up
 
   step_ = prefills_;
   step_.insert(step_.end(), decodes_.begin(), decodes_.end());
   drafts_.clear();
-  return {.batch = make_batch(),
-          .sequences = scheduled_sequences(),
-          .swapped_out = std::exchange(swapped_out_, {}),
-          .swapped_in = std::exchange(swapped_in_, {}),
-          .copies = std::exchange(copies_, {}),
-          .received = std::exchange(received_, {})};
+  sampled_.clear();
+  sampled_entries_.clear();
+  ScheduledStep step{.batch = make_batch(HeadSet::many),
+                     .few_heads = groups_ ? make_batch(HeadSet::few) : Batch(),
+                     .sequences = scheduled_sequences(),
+                     .swapped_out = std::exchange(swapped_out_, {}),
+                     .swapped_in = std::exchange(swapped_in_, {}),
+                     .copies = std::exchange(copies_, {}),
+                     .received = std::exchange(received_, {})};
+  if (groups_ && !step_.empty()) {
+    ++head_sets_.steps;
+    if (!step.batch.sequences.empty() && !step.few_heads.sequences.empty()) ++head_sets_.steps_of_both;
+  }
+  return step;
+}
+
+void Scheduler::choose_head_set() {
+  if (!groups_) return;
+  const double used = pool_.num_blocks() - pool_.num_free();
+  admitted_set_ = groups_->look(num_waiting(), used / pool_.num_blocks());
+  head_sets_.switches = groups_->switches();
 }
 
 void Scheduler::schedule_decodes() {
@@ -110,6 +128,7 @@ void Scheduler::admit() {
 // Takes what is cached of the sequence, and the blocks for the rest. When there is no room it may be left with some.
 bool Scheduler::admit(Sequence& sequence) {
   if (sequence.status == SequenceStatus::swapped) return swap_in(sequence);
+  if (sequence.num_preemptions == 0 && sequence.sample == 0) sequence.head_set = admitted_set_;
   sequence.num_prefill_tokens = sequence.num_tokens();
   sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
@@ -142,12 +161,12 @@ void Scheduler::receive(Sequence& sequence) {
 bool Scheduler::has_room_for(const Sequence& sequence) const {
   // The watermark protects those who run; with nobody to protect it would only shut out the largest requests.
   const std::int64_t tokens = std::min<std::int64_t>(sequence.num_tokens(), capacity());
-  return running_.empty() || pool_.can_admit(limits_.kv_demand(tokens), sequence.block_table);
+  return running_.empty() || pool_.can_admit(slots_for(sequence, tokens), sequence.block_table);
 }
 
 // Room for the first `tokens_in_cache` tokens that are kept of a sequence.
 bool Scheduler::reserve(Sequence& sequence, std::int64_t tokens_in_cache) {
-  const std::int64_t missing = limits_.kv_demand(tokens_in_cache) - sequence.block_table.num_tokens();
+  const std::int64_t missing = slots_for(sequence, tokens_in_cache) - sequence.block_table.num_tokens();
   return missing <= 0 || pool_.append(sequence.block_table, static_cast<int>(missing), copies_);
 }
 
@@ -164,7 +183,7 @@ int Scheduler::evict(Sequence& sequence) {
 
 std::int64_t Scheduler::num_tokens_in_cache() const {
   std::int64_t tokens = 0;
-  for (const auto& sequence : running_) tokens += limits_.kv_demand(sequence->num_tokens_in_cache());
+  for (const auto& sequence : running_) tokens += slots_for(*sequence, sequence->num_tokens_in_cache());
   return tokens;
 }
 
@@ -225,14 +244,15 @@ SequenceSlice Scheduler::make_slice(const Entry& entry) const {
       .num_tree_tokens = entry.num_tree_tokens};
 }
 
-Batch Scheduler::make_batch() {
+// Of the step's sequences with a set of heads; those that are sampled join sampled_.
+Batch Scheduler::make_batch(HeadSet set) {
   Batch batch;
+  batch.head_set = set;
   batch.sequences.reserve(step_.size());
-  sampled_.clear();
-  sampled_entries_.clear();
   for (std::size_t index = 0; index < step_.size(); ++index) {
     const Entry& entry = step_[index];
     Sequence& sequence = *entry.sequence;
+    if (sequence.head_set != set) continue;
     const SequenceSlice slice = make_slice(entry);
     batch.sequences.push_back(slice);
     if (slice.num_logits > 0) {
@@ -248,8 +268,8 @@ Batch Scheduler::make_batch() {
     if (slice.num_draft_tokens > 0)
       for (const DraftNode& node : drafts_[index].nodes) batch.token_ids.push_back(node.token);
     if (slice.num_tree_tokens > 0) append(batch.tree_masks, visibility(drafts_[index]));
-    const auto blocks =
-        sequence.block_table.blocks().first(static_cast<std::size_t>(pool_.blocks_for(slice.context_tokens())));
+    const int num_blocks = pool_.blocks_for(in_slots(set, slice.context_tokens()));
+    const auto blocks = sequence.block_table.blocks().first(static_cast<std::size_t>(num_blocks));
     batch.block_tables.emplace_back(blocks.begin(), blocks.end());
   }
   return batch;

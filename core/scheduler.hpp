@@ -24,6 +24,7 @@
 #include "core/drafter.hpp"
 #include "core/engine_options.hpp"
 #include "core/executor.hpp"
+#include "core/groups_by_load.hpp"
 #include "core/kv/retention.hpp"
 #include "core/request.hpp"
 
@@ -39,6 +40,7 @@ struct SchedulerLimits {
   int num_host_blocks = 0;              // see num_host_blocks(EngineOptions)
   KvDemand kv_demand{};                 // of a step that is only priced; what runs has a slot for each token
   int draft_context = kLongestContext;  // tokens that the drafter can look back on
+  int few_tokens_per_slot = 1;          // tokens of few heads in the bytes of one of many; 1: there is one set
 };
 
 // KV blocks whose contents come from another executor.
@@ -49,7 +51,8 @@ struct ReceivedBlocks {
 };
 
 struct ScheduledStep {
-  Batch batch;  // empty when there is nothing to do; one new token of each sequence that decodes
+  Batch batch;        // empty when there is nothing to do; one new token of each sequence that decodes
+  Batch few_heads{};  // of the sequences with few heads, where there are two sets: to run after the other
   std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
   // To be made before the batch runs, in this order.
   std::vector<BlockCopy> swapped_out;  // to the host's blocks
@@ -93,8 +96,8 @@ class Scheduler {
   // not need is given back.
   [[nodiscard]] Batch batch_with_drafts(std::vector<DraftTree> drafts);
 
-  // The sequences whose logits the scheduled step computes, in the order of the batch: a row of logits each, and one
-  // more for each token of its draft. Valid until take_finished().
+  // The sequences whose logits the scheduled step computes, in the order of the batch, or of the two: a row of logits
+  // each, and one more for each token of its draft. Valid until take_finished().
   [[nodiscard]] std::span<Sequence* const> sampled() const { return sampled_; }
 
   // The draft of a sampled() sequence; empty without one.
@@ -114,6 +117,8 @@ class Scheduler {
   [[nodiscard]] int num_running() const { return static_cast<int>(running_.size()); }
   [[nodiscard]] int num_preemptions() const { return num_preemptions_; }
   [[nodiscard]] const SwapCounts& swaps() const { return swaps_; }
+  [[nodiscard]] const HeadSetCounts& head_sets() const { return head_sets_; }
+  [[nodiscard]] int tokens_per_slot(HeadSet set) const { return set == HeadSet::few ? limits_.few_tokens_per_slot : 1; }
   [[nodiscard]] std::int64_t num_tokens_in_cache() const;  // of those running, as KvDemand; shared ones count for each
 
  private:
@@ -139,12 +144,20 @@ class Scheduler {
   void receive(Sequence& sequence);
   [[nodiscard]] bool has_room_for(const Sequence& sequence) const;
   [[nodiscard]] bool reserve(Sequence& sequence, std::int64_t tokens_in_cache);
+  // Slots of the pool, which is counted in tokens of many heads.
+  [[nodiscard]] std::int64_t in_slots(HeadSet set, std::int64_t tokens) const {
+    return (tokens + tokens_per_slot(set) - 1) / tokens_per_slot(set);
+  }
+  [[nodiscard]] std::int64_t slots_for(const Sequence& sequence, std::int64_t tokens) const {
+    return in_slots(sequence.head_set, limits_.kv_demand(tokens));
+  }
   [[nodiscard]] int evict(Sequence& sequence);
   void give_up_blocks(Sequence& sequence);
   [[nodiscard]] std::int64_t capacity() const { return kv_capacity(options_.kv_retention, options_.block_size); }
   [[nodiscard]] int chunk_of(const Sequence& sequence) const;
   void add(std::vector<Entry>& entries, Sequence& sequence, int num_new_tokens, int num_newly_evicted_tokens);
-  [[nodiscard]] Batch make_batch();
+  void choose_head_set();
+  [[nodiscard]] Batch make_batch(HeadSet set);
   [[nodiscard]] SequenceSlice make_slice(const Entry& entry) const;
   [[nodiscard]] std::vector<ScheduledSequence> scheduled_sequences() const;
   void fill_draft(Entry& entry, DraftTree& draft);
@@ -170,6 +183,9 @@ class Scheduler {
   std::vector<std::unique_ptr<Sequence>> finished_;
   int num_preemptions_ = 0;
   SwapCounts swaps_;
+  std::optional<HeadSetController> groups_;  // of a model with two sets of heads
+  HeadSet admitted_set_ = HeadSet::many;     // of who is admitted in this step
+  HeadSetCounts head_sets_;
 
   // Batching::per_batch: nobody joins a complete batch before all its members have ended.
   struct StaticBatch {

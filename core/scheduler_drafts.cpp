@@ -44,7 +44,9 @@ std::vector<ScheduledSequence> Scheduler::scheduled_sequences() const {
 Batch Scheduler::batch_with_drafts(std::vector<DraftTree> drafts) {
   drafts_ = std::move(drafts);
   for (std::size_t index = 0; index < step_.size(); ++index) fill_draft(step_[index], drafts_[index]);
-  return make_batch();
+  sampled_.clear();
+  sampled_entries_.clear();
+  return make_batch(HeadSet::many);
 }
 
 void Scheduler::fill_draft(Entry& entry, DraftTree& draft) {

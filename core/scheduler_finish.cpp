@@ -81,6 +81,7 @@ void Scheduler::start_samples(Sequence& first) {
   for (int sample = 1; sample < first.request.n; ++sample) {
     auto sequence = std::make_unique<Sequence>(first.request);
     sequence->sample = sample;
+    sequence->head_set = first.head_set;
     sequence->request.n = 1;
     sequence->request.id += sample;
     sequence->request.sampling.seed += static_cast<std::uint64_t>(sample);
@@ -105,6 +106,9 @@ void Scheduler::retire_finished() {
   for (auto& sequence : running_) {
     if (!ended(sequence)) continue;
     pool_.release(sequence->block_table);
+    const auto set = static_cast<std::size_t>(sequence->head_set);
+    ++head_sets_.requests[set];
+    head_sets_.tokens[set] += sequence->num_generated();
     sequence->status = SequenceStatus::finished;
     finished_.push_back(std::move(sequence));
   }

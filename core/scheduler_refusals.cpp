@@ -48,7 +48,9 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
            std::string(policy.name) + " and " + std::string(name(options_.kv_cache_dtype));
 
   // The last generated token is handed out, never computed on.
-  const int blocks = pool_.blocks_for(limits_.kv_demand(std::min(total - 1, capacity())));
+  const bool has_few = options_.groups_by_load && options_.groups_by_load->heads == HeadAssignment::few;
+  const HeadSet set = has_few ? HeadSet::few : HeadSet::many;
+  const int blocks = pool_.blocks_for(in_slots(set, limits_.kv_demand(std::min(total - 1, capacity()))));
   if (blocks > pool_.num_blocks())
     return what + " needs " + std::to_string(blocks) + " KV blocks of " + tokens_text(pool_.block_size()) +
            ", but the pool has " + std::to_string(pool_.num_blocks());

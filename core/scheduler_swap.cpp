@@ -8,7 +8,8 @@ namespace dculab {
 // Copies what is computed of a sequence to the host and gives its blocks back, however many others hold them too.
 // False, and nothing changed, when the host has too few.
 bool Scheduler::swap_out(Sequence& sequence) {
-  if (!host_pool_.append(sequence.host_table, sequence.num_computed_tokens, copies_)) return false;
+  const auto slots = static_cast<int>(in_slots(sequence.head_set, sequence.num_computed_tokens));
+  if (!host_pool_.append(sequence.host_table, slots, copies_)) return false;
   const auto blocks = sequence.block_table.blocks(), host_blocks = sequence.host_table.blocks();
   for (std::size_t index = 0; index < host_blocks.size(); ++index)
     swapped_out_.push_back({.source = blocks[index], .destination = host_blocks[index]});

@@ -1,6 +1,7 @@
 #include "core/serving_loop.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -48,11 +49,10 @@ bool ServingLoop::step() {
     queue_arrivals(begin);
   }
   step_before_ = begin;
-  const StepResult result = execute(parts_.scheduler.schedule());
+  begin = execute(parts_.scheduler.schedule(), begin);
   choose_tokens();
   const Seconds end = parts_.clock.now();
-  if (callbacks_.on_step && !plan_.batch.sequences.empty())
-    callbacks_.on_step({begin, end, plan_, result, parts_.scheduler, drafting_, drafts_});
+  report_step(begin, end);
   hand_out_tokens(end);
   for (const auto& sequence : parts_.scheduler.take_finished()) record(*sequence);
   return true;
@@ -88,24 +88,41 @@ void ServingLoop::queue_arrivals(Seconds now) {
   }
 }
 
-StepResult ServingLoop::execute(ScheduledStep scheduled) {
+// Returns when the part of the step began that ran last: only its tokens are still to be chosen.
+Seconds ServingLoop::execute(ScheduledStep scheduled, Seconds begin) {
   drafting_ = {};
-  if (scheduled.batch.sequences.empty()) {  // a wall clock woke up before the next arrival
-    plan_.batch = {};
-    return {};
-  }
+  const bool has_many = !scheduled.batch.sequences.empty(), has_few = !scheduled.few_heads.sequences.empty();
+  plan_.batch = {};
+  if (!has_many && !has_few) return begin;  // a wall clock woke up before the next arrival
+  Executor& first = has_many ? parts_.executor : *parts_.few_heads.executor;
   if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
-    parts_.executor.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
-  if (!scheduled.copies.empty()) parts_.executor.copy_blocks(scheduled.copies);
+    first.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
+  if (!scheduled.copies.empty()) first.copy_blocks(scheduled.copies);
   if (!scheduled.received.empty()) receive(scheduled);
   if (parts_.drafter != nullptr) draft(scheduled);
-  plan_.batch = std::move(scheduled.batch);
-  parts_.plan(plan_);
-  StepResult result = parts_.executor.run(plan_);
-  parts_.clock.step_took(result.duration);
-  report_.executor_time += result.duration;
+  if (has_many) run_batch(std::move(scheduled.batch), parts_.plan, parts_.executor);
+  if (!has_few) return begin;
+  if (has_many) {
+    const Seconds end = parts_.clock.now();
+    report_step(begin, end);
+    begin = end;
+  }
+  run_batch(std::move(scheduled.few_heads), parts_.few_heads.plan, *parts_.few_heads.executor);
+  return begin;
+}
+
+void ServingLoop::run_batch(Batch batch, const StepPlanner& plan, Executor& executor) {
+  plan_.batch = std::move(batch);
+  plan(plan_);
+  result_ = executor.run(plan_);
+  parts_.clock.step_took(result_.duration);
+  report_.executor_time += result_.duration;
   ++report_.num_steps;
-  return result;
+}
+
+void ServingLoop::report_step(Seconds begin, Seconds end) const {
+  if (callbacks_.on_step && !plan_.batch.sequences.empty())
+    callbacks_.on_step({begin, end, plan_, result_, parts_.scheduler, drafting_, drafts_});
 }
 
 void ServingLoop::receive(const ScheduledStep& scheduled) {
@@ -136,9 +153,10 @@ void ServingLoop::choose_tokens() {
   const auto sampled = parts_.scheduler.sampled();
   verdicts_.resize(sampled.size());
   drafts_ = {};
-  int row = 0;
+  std::array<int, kHeadSets> rows{};
   for (std::size_t index = 0; index < sampled.size(); ++index) {
     const DraftTree& draft = parts_.scheduler.draft_of(index);
+    int& row = rows[static_cast<std::size_t>(sampled[index]->head_set)];
     Verdict& verdict = verdicts_[index];  // of the step before: its memory is used again
     if (draft.empty()) {
       verdict.tokens.resize(1);
@@ -179,7 +197,7 @@ void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {
 }
 
 void ServingLoop::record(const Sequence& sequence) {
-  parts_.executor.forget(sequence.request.id);
+  (sequence.head_set == HeadSet::few ? *parts_.few_heads.executor : parts_.executor).forget(sequence.request.id);
   if (parts_.drafter != nullptr) parts_.drafter->forget(sequence.request.id);
   report_.add(sequence, parts_.records);
   report_.duration = sequence.token_times.back() - *first_arrival_;

@@ -46,7 +46,7 @@ class VirtualClock final : public Clock {
 
 // Chooses the next token of a sequence: the engine samples from a row of the logits that the executor just computed,
 // the simulator makes one up. It must depend on nothing but the sequence's tokens, its sampling parameters and that
-// row; then preemption cannot change what a user gets.
+// row; then preemption cannot change what a user gets. Of two sets of heads each has logits of its own.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
@@ -59,7 +59,8 @@ class TokenSource {
   }
 };
 
-// One step of the loop, when it has been done. The references are valid during the call.
+// One step of the loop, when it has been done; of a model with two sets of heads each set's part of it, one after the
+// other. The references are valid during the call.
 struct ServedStep {
   Seconds begin;  // the clock's time when requests that had arrived were queued
   Seconds end;    // when its tokens were known
@@ -114,6 +115,12 @@ struct ServingReport {
   void add(const Sequence& sequence, RequestRecords records);
 };
 
+// A model with one of two sets of KV heads.
+struct HeadSetParts {
+  StepPlanner plan;
+  Executor* executor = nullptr;
+};
+
 // What the loop works with; all of it must outlive the loop.
 struct ServingParts {
   StepPlanner plan;
@@ -123,7 +130,8 @@ struct ServingParts {
   Clock& clock;
   RequestRecords records = RequestRecords::keep;
   Scheduling scheduling = Scheduling::between_steps;
-  Drafter* drafter = nullptr;  // where the options have a speculative_config
+  Drafter* drafter = nullptr;   // where the options have a speculative_config
+  HeadSetParts few_heads = {};  // where they have groups_by_load; `plan` and `executor` above are of many heads
 };
 
 class ServingLoop {
@@ -148,7 +156,9 @@ class ServingLoop {
  private:
   void take_from_source();
   void queue_arrivals(Seconds now);
-  [[nodiscard]] StepResult execute(ScheduledStep scheduled);
+  [[nodiscard]] Seconds execute(ScheduledStep scheduled, Seconds begin);
+  void run_batch(Batch batch, const StepPlanner& plan, Executor& executor);
+  void report_step(Seconds begin, Seconds end) const;
   void receive(const ScheduledStep& scheduled);
   void draft(ScheduledStep& scheduled);
   void choose_tokens();
@@ -164,6 +174,7 @@ class ServingLoop {
   std::int64_t tokens_of_source_ = 0;  // prompts of requests that it gave and that wait or run
   std::optional<Seconds> first_arrival_;
   StepPlan plan_;        // re-used: its ops keep their storage
+  StepResult result_;    // of it
   Seconds step_before_;  // when the step before began
   std::vector<Verdict> verdicts_;
   std::vector<int> tokens_before_;  // of each sampled sequence

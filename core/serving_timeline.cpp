@@ -9,7 +9,9 @@ namespace {
 // Slots of used blocks that hold no token once the step is done. Sequences that share blocks count their tokens each:
 // then there are none.
 [[nodiscard]] double unused_share(const ServedStep& step, double used_slots) {
-  const auto tokens = static_cast<double>(step.scheduler.num_tokens_in_cache() + step.plan.batch.num_tokens());
+  const auto added =
+      static_cast<double>(step.plan.batch.num_tokens()) / step.scheduler.tokens_per_slot(step.plan.batch.head_set);
+  const double tokens = static_cast<double>(step.scheduler.num_tokens_in_cache()) + added;
   return used_slots > 0 ? std::max(0.0, 1 - tokens / used_slots) : 0;
 }
 

@@ -14,6 +14,8 @@
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
 #include "model/draft_heads.hpp"
+#include "model/few_heads.hpp"
+#include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -76,6 +78,8 @@ struct DraftHere {
     return engine::memory_besides_kv(here, shape, own) + (here.gpu ? Bytes() : weight_footprint(shape, weights));
   };
   Bytes taken = taken_by(model, options.weights) + swap, draft_block;
+  if (const auto few = study::resolve_few_heads(scenario, model, options))
+    taken += few_heads_footprint(model, *few, options.weights);
   if (const auto draft = draft_of(drafter, model, options)) {
     taken += taken_by(draft->shape, draft->weights);
     draft_block = engine::kv_block_bytes(draft->shape, options.block_size, options.kv_cache_dtype);
@@ -91,7 +95,19 @@ struct DraftHere {
           .draft_weights = drafter.weights};
 }
 
-void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks, Report& report) {
+[[nodiscard]] std::optional<HeadSetFigures> head_sets_of(const config::Scenario& scenario, const ModelShape& model,
+                                                         const EngineOptions& options,
+                                                         const engine::ServedWorkload& served) {
+  const auto few = study::resolve_few_heads(scenario, model, options);
+  if (!few) return std::nullopt;
+  return HeadSetFigures{.counts = served.head_sets,
+                        .many = model.heads().num_key_value_heads,
+                        .few = few->model.heads().num_key_value_heads,
+                        .few_weights = few_heads_footprint(model, *few, options.weights)};
+}
+
+void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks,
+               const std::optional<HeadSetFigures>& head_sets, Report& report) {
   std::string title = choices_text(point);
   Json json{{"choices", Json::object()}};
   for (const auto& [key, value] : point.choices) json["choices"][key] = value;
@@ -102,6 +118,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
            std::to_string(num_blocks * std::max<std::int64_t>(1, std::ssize(served.replicas)));
   const DraftFigures drafts{.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
   if (drafts.counts.num_drafts > 0) title += "\n" + draft_summary(drafts);
+  if (head_sets) title += "\n" + head_set_line(*head_sets);
   report.tables.push_back(latency_table(served.metrics));
   report.tables.back().title = title;
   const int engines = std::max(1, static_cast<int>(served.replicas.size()));
@@ -118,6 +135,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   if (engines > 1) json["replicas"] = served_replica_json(served);
   json["timeline"] = timeline_json(served.timeline);
   if (drafts.counts.num_drafts > 0) json["speculation"] = draft_json(drafts);
+  if (head_sets) json["groups_by_load"] = head_set_json(*head_sets);
   report.json["runs"].push_back(std::move(json));
 }
 
@@ -139,7 +157,8 @@ Report bench_scenario(const ScenarioBenchChoices& choices) {
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
     MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);
-    add_point(point, run.served, server.num_blocks, report);
+    const auto head_sets = head_sets_of(point.scenario, model, options, run.served);
+    add_point(point, run.served, server.num_blocks, head_sets, report);
     trace.header = run.trace.header;
     if (const std::string of = choices_text(point); !of.empty())
       for (TraceStep& step : run.trace.steps) step.id.insert(0, of + ", ");

@@ -51,6 +51,8 @@ struct SimulateChoices {
   for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
                              "KV blocks used at most", "preemptions"})
     table.columns.emplace_back(column);
+  const bool has_few = std::ranges::any_of(all, [](const auto& each) { return each.server.few_heads.has_value(); });
+  if (has_few) table.columns.emplace_back("requests with few KV heads");
   for (const Simulation& simulation : all) {
     std::vector<Cell> row{simulation.machine};
     for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
@@ -71,6 +73,7 @@ struct SimulateChoices {
                         static_cast<double>(simulation.run.num_blocks);
     row.emplace_back(percent(used), used);
     row.emplace_back(std::to_string(simulation.run.num_preemptions));
+    if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -102,16 +105,6 @@ struct SimulateChoices {
   return table;
 }
 
-// "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
-[[nodiscard]] std::string preemption_text(const sim::ServingRun& run) {
-  const std::string text = std::to_string(run.num_preemptions) + " preemptions";
-  if (run.swaps.preemptions == 0) return text;
-  const auto time = run.time_by_bound.find("swap");
-  return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
-         config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
-         config::short_text(time->second) + ")";
-}
-
 void add_details(const Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(label(simulation) + ":");
@@ -123,6 +116,7 @@ void add_details(const Simulation& simulation, Report& report) {
   report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
                            ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
                            std::to_string(run.num_blocks));
+  if (simulation.server.few_heads) report.heading.push_back(head_set_line(head_sets_of(simulation)));
   if (run.drafts.num_drafts > 0) report.heading.push_back("drafts: " + draft_summary(drafts_of(run)));
   if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
   report.tables.push_back(latency_table(run.metrics));

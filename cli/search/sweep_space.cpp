@@ -168,6 +168,7 @@ void SweepCursor::plan_requests() {
   sim::SimulatedServer server = study::describe_server(scenario, point_.model, point_.machine);
   point_.options = std::move(server.options);
   point_.speculation = std::move(server.speculation);
+  point_.few_heads = std::move(server.few_heads);
   if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long
     point_.requests = study::resolve_requests(scenario, point_.model);
 }

@@ -65,6 +65,7 @@ struct SweepCase {
   RequestWorkload requests;   // to serve; of a step, none
   config::Scenario scenario;  // the point's; its document has the base's objective, pareto and constraints no more
   std::optional<sim::Speculation> speculation{};  // where requests are served with drafts
+  std::optional<FewHeads> few_heads{};            // where they are served with two sets of KV heads
 
   [[nodiscard]] bool is_served() const { return scenario.workload.kind == config::WorkloadKind::serving; }
   [[nodiscard]] sim::SimulatedServer server_on(const sim::Machine& other) const {
@@ -72,7 +73,8 @@ struct SweepCase {
             .model = model,
             .options = options,
             .deployment = scenario.deployment,
-            .speculation = speculation};
+            .speculation = speculation,
+            .few_heads = few_heads};
   }
 };
 

@@ -20,7 +20,7 @@
 namespace dculab::cli {
 namespace {
 
-constexpr std::array<const char*, 16> kCompared{"steps",
+constexpr std::array<const char*, 17> kCompared{"steps",
                                                 "output_tokens",
                                                 "total_time",
                                                 "requests_per_second",
@@ -35,7 +35,8 @@ constexpr std::array<const char*, 16> kCompared{"steps",
                                                 "itl_p50",
                                                 "itl_p99",
                                                 "latency_p50",
-                                                "latency_p99"};
+                                                "latency_p99",
+                                                "requests_with_few_heads"};
 
 [[nodiscard]] bool is_time(const std::string& metric) {
   const auto known = std::ranges::find(config::metrics(), metric, &config::Metric::name);
@@ -43,20 +44,25 @@ constexpr std::array<const char*, 16> kCompared{"steps",
 }
 
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.
-void warm_up(engine::OpenModel& model, const EngineOptions& options, const RequestWorkload& workload) {
+void warm_up(engine::OpenModel& model, EngineOptions options, const RequestWorkload& workload) {
   model.executor->fill_kv_cache(workload.seed);
   RequestWorkload few = workload;
   few.requests = std::min(workload.requests, 4);
   few.arrival = ArrivalKind::all_at_once;
   few.output = {.center = 4};
   for (RecordedRequest& recorded : few.recorded) recorded.output_tokens = 4;
-  static_cast<void>(engine::serve(model, options, few));
+  if (!options.groups_by_load) return static_cast<void>(engine::serve(model, options, few));
+  for (const HeadAssignment heads : {HeadAssignment::many, HeadAssignment::few}) {
+    options.groups_by_load->heads = heads;
+    static_cast<void>(engine::serve(model, options, few));
+  }
 }
 
 // A model's weights with those that draft for it.
 struct ServedWeights {
   engine::ModelWeights model;
   engine::DraftWeights draft{};
+  std::optional<engine::ModelWeights> few_heads{};  // of options with groups_by_load
 };
 
 [[nodiscard]] ServedWeights load_served(const MeasuredServer& server) {
@@ -74,6 +80,10 @@ struct ServedWeights {
     draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights.model);
   if (method == SpeculativeMethod::mtp)
     draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights.model);
+  if (!server.options.groups_by_load) return weights;
+  const config::FewHeadsChoice& few = server.scenario.few_heads;
+  weights.few_heads = engine::load_few_heads(weights.model, few.num_key_value_heads,
+                                             few.model.empty() ? "" : study::find_model(few.model), server.options);
   return weights;
 }
 
@@ -86,6 +96,7 @@ class Watch {
     warmth_.assign(static_cast<std::size_t>(server.replicas.replicas()), sim::CacheWarmth(*server.machine));
   }
 
+  void set_few_heads(const ModelShape& model) { sample_.set_few_heads(model); }
   void finish() { bar_.update("serving", static_cast<double>(++finished_) / requests_); }
   void see(const ServedStep& step, std::size_t replica) {
     sample_.add(step, warmth_.empty() ? 0 : warmth_[replica].cold_share(step.begin));
@@ -105,6 +116,7 @@ MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights,
   engine::OpenModel model = engine::open_model(std::move(weights.model), server.options, std::move(weights.draft),
                                                engine::open_device(server.device), server.num_blocks, server.threads);
   model.executor->set_op_timing(server.op_timing);
+  if (weights.few_heads) engine::add_few_heads(model, *weights.few_heads, server.options);
   warm_up(model, server.options, workload);
   engine::ServeCallbacks callbacks;
   std::optional<engine::MeasuredAloneLatency> alone;
@@ -113,6 +125,7 @@ MeasuredServing measure_one(const MeasuredServer& server, ServedWeights weights,
     callbacks.alone_latency = [&alone](int prompt, int output) { return alone->latency(prompt, output); };
   }
   Watch watch(server, model.executor->shape(), workload.requests);
+  if (weights.few_heads) watch.set_few_heads(weights.few_heads->shape);
   callbacks.on_finished = [&] { watch.finish(); };
   callbacks.on_step = [&](const ServedStep& step) { watch.see(step, 0); };
   MeasuredServing result;
@@ -127,9 +140,11 @@ MeasuredServing measure_several(const MeasuredServer& server, const ServedWeight
                                               server.threads, server.replicas.replicas());
   replicas->run([&](int, engine::OpenModel& model) {
     model.executor->set_op_timing(server.op_timing);
+    if (weights.few_heads) engine::add_few_heads(model, *weights.few_heads, server.options);
     warm_up(model, server.options, workload);
   });
   Watch watch(server, replicas->executor(0).shape(), workload.requests);
+  if (weights.few_heads) watch.set_few_heads(weights.few_heads->shape);
   const auto see = [&](const ServedStep& step, int replica) { watch.see(step, static_cast<std::size_t>(replica)); };
   MeasuredServing result;
   result.served = engine::serve_on_replicas(*replicas, server.options, server.replicas, workload, server.scenario.slo,

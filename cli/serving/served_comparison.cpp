@@ -7,6 +7,9 @@
 
 #include "cli/output/axis_title.hpp"
 #include "cli/serving/serving_interval.hpp"
+#include "cli/serving/serving_report.hpp"
+#include "cli/serving/serving_scenario.hpp"
+#include "model/few_heads.hpp"
 #include "sim/serving/step_sample.hpp"
 
 namespace dculab::cli {
@@ -42,6 +45,7 @@ using Figures = std::map<std::string, double>;
 struct Expected {
   Figures figures;
   Intervals intervals;
+  HeadSetCounts head_sets{};  // where there are two
 };
 
 [[nodiscard]] Expected simulated(const ServedPoint& served, const sim::Machine& machine) {
@@ -51,7 +55,7 @@ struct Expected {
   sim::StepSample sample(sim::kSampledSteps);
   const sim::ServingRun run =
       sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
-  Expected expected{compared_figures(run.metrics, run.num_steps), {}};
+  Expected expected{compared_figures(run.metrics, run.num_steps), {}, run.head_sets};
   expected.intervals = serving_intervals(server, served.workload, slo, sim::step_confidence(server, sample.batches()),
                                          expected.figures, 0);
   return expected;
@@ -67,6 +71,23 @@ struct Expected {
   for (const Figures& figures : rounds) values.push_back(figures.at(metric));
   const auto [lowest, highest] = std::ranges::minmax_element(values);
   return range_cell(metric, *lowest, *highest);
+}
+
+// Where there are two sets of KV heads: who got which, there and here.
+void add_head_sets(const ServedPoint& served, const HeadSetCounts& simulated, Json& json, Report& report) {
+  const auto& few = served.server.few_heads;
+  if (!few || !served.last) return;
+  const ModelShape& many = served.server.model;
+  HeadSetFigures figures{.counts = simulated,
+                         .many = many.heads().num_key_value_heads,
+                         .few = few->model.heads().num_key_value_heads,
+                         .few_weights = few_heads_footprint(many, *few, served.server.options.weights)};
+  const std::string of = choices_text(*served.point);
+  report.heading.push_back((of.empty() ? "" : of + ": ") + "simulated: " + head_set_line(figures));
+  json["groups_by_load"]["simulated"] = head_set_json(figures);
+  figures.counts = served.last->head_sets;
+  report.heading.push_back((of.empty() ? "" : of + ": ") + "measured in the last round: " + head_set_line(figures));
+  json["groups_by_load"]["measured"] = head_set_json(figures);
 }
 
 }  // namespace
@@ -102,6 +123,7 @@ void ServedComparison::add(const ServedPoint& served, const sim::Machine& machin
         {"simulated", figure}, {"interval", {low, high}}, {"measured", real}, {"limit", most}, {"within", holds}};
   }
   if (served.last && !served.last->replicas.empty()) json["replicas"] = served_replica_json(*served.last);
+  add_head_sets(served, expected.head_sets, json, report);
   report.json["points"].push_back(std::move(json));
 }
 

@@ -54,6 +54,30 @@ void add_quantiles(const std::string& name, const QuantileSketch& values, std::m
 
 }  // namespace
 
+std::string head_set_line(const HeadSetFigures& figures) {
+  const HeadSetCounts& counts = figures.counts;
+  const auto served = [&counts](HeadSet set, int heads) {
+    const auto index = static_cast<std::size_t>(set);
+    return std::to_string(counts.requests[index]) + " requests (" + std::to_string(counts.tokens[index]) +
+           " tokens) with " + std::to_string(heads);
+  };
+  return "KV heads by load: " + served(HeadSet::many, figures.many) + ", " + served(HeadSet::few, figures.few) + "; " +
+         std::to_string(counts.switches) + " changes, " + std::to_string(counts.steps_of_both) + " of " +
+         std::to_string(counts.steps) + " steps ran the model with both; the second set takes " +
+         config::short_text(figures.few_weights) + " of weights";
+}
+
+Json head_set_json(const HeadSetFigures& figures) {
+  const HeadSetCounts& counts = figures.counts;
+  return {{"num_key_value_heads", {figures.many, figures.few}},
+          {"requests", counts.requests},
+          {"output_tokens", counts.tokens},
+          {"changes", counts.switches},
+          {"steps", counts.steps},
+          {"steps_of_both", counts.steps_of_both},
+          {"second_set_weight_bytes", figures.few_weights.value()}};
+}
+
 std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
   const double seconds = metrics.duration().value();
   const auto rate = [seconds](std::int64_t count) { return static_cast<double>(count) / seconds; };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "core/groups_by_load.hpp"
 #include "core/serving_metrics.hpp"
 #include "core/serving_timeline.hpp"
 
@@ -14,6 +15,19 @@ namespace dculab::cli {
 // By the names that objectives have (config::metrics()): "ttft_p90" in seconds, "requests_per_second", ... Those of
 // latencies that no request has are absent.
 [[nodiscard]] std::map<std::string, double> serving_figures(const ServingMetrics& metrics);
+
+// A server with two sets of KV heads: what each served, and what the second takes.
+struct HeadSetFigures {
+  HeadSetCounts counts;
+  int many = 0, few = 0;  // KV heads
+  Bytes few_weights{};    // of a device
+};
+
+inline constexpr const char* kFewHeadsRequests = "requests_with_few_heads";
+
+// "KV heads by load: 70 requests (1,900 tokens) with 8, 30 (800) with 2; ..."
+[[nodiscard]] std::string head_set_line(const HeadSetFigures& figures);
+[[nodiscard]] Json head_set_json(const HeadSetFigures& figures);
 
 // Latencies in rows, mean and percentiles in columns.
 [[nodiscard]] Table latency_table(const ServingMetrics& metrics);

@@ -8,6 +8,7 @@
 #include "cli/scenario/idle_axes.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "core/error.hpp"
+#include "model/few_heads.hpp"
 #include "sim/hardware/process_share.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/scenario/locate.hpp"
@@ -110,7 +111,9 @@ void make_measurable(sim::SimulatedServer& server, const config::Scenario& scena
                                       server.machine.name + ", which has " +
                                       std::to_string(server.machine.compute_units));
   server.machine = sim::process_share(server.machine, replicas);
-  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1).num_blocks;
+  sim::DraftMemory beside;
+  if (server.few_heads) beside.weights = few_heads_footprint(server.model, *server.few_heads, server.options.weights);
+  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1, beside).num_blocks;
   const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
   server.num_blocks =
       static_cast<int>(std::min<std::int64_t>({fit, longest * server.options.max_num_seqs, kMostBlocks}));

@@ -11,6 +11,7 @@
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
+#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
@@ -62,6 +63,7 @@ namespace {
   done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
   done.trust = sim::step_confidence(server, sample.batches());
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
+  if (server.few_heads) done.figures[kFewHeadsRequests] = static_cast<double>(done.run.head_sets.requests.back());
   if (measured) {
     const auto timing = serving == Serving::simulated_and_traced ? engine::OpTiming::on : engine::OpTiming::off;
     MeasuredServing run = measure({.scenario = scenario,
@@ -74,6 +76,7 @@ namespace {
                                   workload);
     done.trace = std::move(run.trace);
     done.measured = compared_figures(run.served.metrics, run.served.num_steps);
+    if (server.few_heads) done.measured[kFewHeadsRequests] = static_cast<double>(run.served.head_sets.requests.back());
   }
   done.server = std::move(server);
   return done;
@@ -145,8 +148,24 @@ std::optional<std::size_t> best(const std::vector<Simulation>& all, const config
   return found;
 }
 
+HeadSetFigures head_sets_of(const Simulation& simulation) {
+  return {.counts = simulation.run.head_sets,
+          .many = simulation.server.model.heads().num_key_value_heads,
+          .few = simulation.server.few_heads->model.heads().num_key_value_heads,
+          .few_weights = simulation.run.few_heads_weights};
+}
+
 DraftFigures drafts_of(const sim::ServingRun& run) {
   return {.counts = run.drafts, .drafting = run.drafting, .verifying = run.busy - run.drafting};
+}
+
+std::string preemption_text(const sim::ServingRun& run) {
+  const std::string text = std::to_string(run.num_preemptions) + " preemptions";
+  if (run.swaps.preemptions == 0) return text;
+  const auto time = run.time_by_bound.find("swap");
+  return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
+         config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
+         config::short_text(time->second) + ")";
 }
 
 std::string label(const Simulation& simulation) {
@@ -171,6 +190,7 @@ Json to_json(const Simulation& simulation) {
   json["busy_seconds"] = run.busy.value();
   json["preemptions"] = run.num_preemptions;
   if (run.drafts.num_drafts > 0) json["speculation"] = draft_json(drafts_of(run));
+  if (simulation.server.few_heads) json["groups_by_load"] = head_set_json(head_sets_of(simulation));
   if (run.swaps.preemptions > 0)
     json["swaps"] = {{"preemptions", run.swaps.preemptions},
                      {"bytes_out", run.swapped_out.value()},

@@ -9,6 +9,7 @@
 
 #include "cli/output/draft_report.hpp"
 #include "cli/output/output.hpp"
+#include "cli/serving/serving_report.hpp"
 #include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
 #include "model/trace.hpp"
@@ -57,8 +58,14 @@ struct SimulatedPoint {
                                                     const std::vector<config::Aim>& aims,
                                                     const config::Objective& objective);
 
+// What a server with two sets of KV heads served with each.
+[[nodiscard]] HeadSetFigures head_sets_of(const Simulation& simulation);
+
 // What was drafted in a run.
 [[nodiscard]] DraftFigures drafts_of(const sim::ServingRun& run);
+
+// "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
+[[nodiscard]] std::string preemption_text(const sim::ServingRun& run);
 
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);

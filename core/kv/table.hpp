@@ -84,6 +84,7 @@ enum class KvFeature : std::uint8_t {
   speculation,
   whole_prompts,  // without enable_chunked_prefill
   each_other,     // the format and the policy
+  groups_by_load,
   // Of a request, or of what serves it.
   samples,       // of one prompt, whose blocks they share
   handing_over,  // of blocks, between engines

@@ -77,8 +77,14 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
 
 CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
                          std::shared_ptr<kernels::cpu::ThreadPool> threads, const RankPlace& place)
+    : CpuExecutor(std::move(weights), kv_cache, std::move(threads), place, nullptr) {}
+
+CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
+                         std::shared_ptr<kernels::cpu::ThreadPool> threads, const RankPlace& place,
+                         const KvStorage* shared)
     : weights_(runnable(std::move(weights))),
-      kv_(weights_.shape, kv_cache),
+      kv_(shared == nullptr ? KvStorage(weights_.shape, kv_cache)
+                            : KvStorage(weights_.shape, kv_cache.block_size, *shared)),
       team_(std::move(threads)),
       threads_(*team_),
       kv_format_(make_cpu_kv_slice(weights_.shape, kv_cache)),
@@ -89,6 +95,13 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
     positions_.push_back({.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings),
                           .alibi_slopes = slopes_of(kind, place_),
                           .head_runs = head_runs(kind)});
+}
+
+std::unique_ptr<ModelExecutor> CpuExecutor::with_few_heads(const ModelWeights& weights, int block_size) {
+  if (place_.is_divided()) return ModelExecutor::with_few_heads(weights, block_size);
+  KvCacheOptions options = kv_.options();
+  options.block_size = block_size;
+  return std::unique_ptr<ModelExecutor>(new CpuExecutor(weights, options, team_, place_, &kv_));
 }
 
 void CpuExecutor::make_room(int tokens, int logits_rows) {

@@ -70,6 +70,7 @@ class CpuExecutor final : public ModelExecutor {
   void keep_all_hidden() override;
   [[nodiscard]] std::span<const float> all_hidden() const override { return all_hidden_; }
   [[nodiscard]] std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) override;
+  [[nodiscard]] std::unique_ptr<ModelExecutor> with_few_heads(const ModelWeights& weights, int block_size) override;
   [[nodiscard]] const ModelShape& shape() const override { return weights_.shape; }
   [[nodiscard]] const KvCacheOptions& kv_cache() const override { return kv_.options(); }
   [[nodiscard]] ExpertHistogram take_expert_histogram() override { return routing_.take_histogram(); }
@@ -104,6 +105,10 @@ class CpuExecutor final : public ModelExecutor {
 
  private:
   friend struct OpDispatch;
+
+  // `shared`: whose KV blocks these are, of an executor with fewer heads; null: its own.
+  CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, std::shared_ptr<kernels::cpu::ThreadPool> threads,
+              const RankPlace& place, const KvStorage* shared);
 
   void make_room(int tokens, int logits_rows);
   void run_stage(const StepPlan& plan, Stage stage, int layer);

@@ -16,6 +16,7 @@
 namespace dculab::engine {
 
 struct MedusaWeights;
+struct ModelWeights;
 
 // Whether the ops of a step are timed one by one. On a GPU the events that it takes slow the step a little.
 enum class OpTiming : std::uint8_t { off, on };
@@ -39,6 +40,13 @@ class ModelExecutor : public Executor {
   // Heads beside the model, with its device and threads: it must outlive them. Throws InputError for heads that the
   // kernels cannot run.
   [[nodiscard]] virtual std::unique_ptr<DraftHeads> make_draft_heads(const MedusaWeights& weights) = 0;
+
+  // The model with other weights, of fewer KV heads, over the same KV blocks, each of which then holds `block_size`
+  // tokens; with its device and threads: it must outlive it. Throws InputError for a device or weights that cannot.
+  [[nodiscard]] virtual std::unique_ptr<ModelExecutor> with_few_heads(const ModelWeights& /*weights*/,
+                                                                      int /*block_size*/) {
+    throw InputError("two sets of KV heads are served with --device cpu, in one process");
+  }
 
   [[nodiscard]] virtual const ModelShape& shape() const = 0;
   // What steps are planned for: of an executor that several processes are, the part of each.

@@ -20,14 +20,16 @@ class EngineCore {
   EngineCore(OpenModel& model, const EngineOptions& options, Clock& clock, RequestRecords records,
              ServingCallbacks callbacks)
       : scheduler_(options, model.scheduler_limits()),
-        tokens_(*model.executor, options.speculative_config),
+        tokens_(*model.executor, options.speculative_config, model.few_heads.get()),
+        few_options_(options_with_few(model, options)),
         loop_({.plan = planner_of(model.executor->planned_model(), options),
                .scheduler = scheduler_,
                .executor = *model.executor,
                .tokens = tokens_,
                .clock = clock,
                .records = records,
-               .drafter = options.speculative_config.enabled() ? model.drafts.drafter.get() : nullptr},
+               .drafter = options.speculative_config.enabled() ? model.drafts.drafter.get() : nullptr,
+               .few_heads = few_heads_of(model)},
               std::move(callbacks)) {}
   EngineCore(const EngineCore&) = delete;
   EngineCore& operator=(const EngineCore&) = delete;
@@ -37,8 +39,18 @@ class EngineCore {
   [[nodiscard]] const Scheduler& scheduler() const { return scheduler_; }
 
  private:
+  [[nodiscard]] static EngineOptions options_with_few(const OpenModel& model, EngineOptions options) {
+    if (model.few_heads) options.block_size = model.few_heads->kv_cache().block_size;
+    return options;
+  }
+  [[nodiscard]] HeadSetParts few_heads_of(OpenModel& model) const {
+    if (!model.few_heads) return {};
+    return {planner_of(model.few_heads->planned_model(), few_options_), model.few_heads.get()};
+  }
+
   Scheduler scheduler_;
   LogitsSource tokens_;
+  EngineOptions few_options_;  // of steps with the second set of heads
   ServingLoop loop_;
 };
 

@@ -10,11 +10,14 @@ namespace dculab::engine {
 
 class LogitsSource final : public TokenSource {
  public:
-  explicit LogitsSource(const ModelExecutor& executor, const SpeculativeConfig& config = {})
-      : executor_(executor), judge_(config) {}
+  // `few_heads`: of a model with two sets of KV heads, who computes with the second.
+  explicit LogitsSource(const ModelExecutor& executor, const SpeculativeConfig& config = {},
+                        const ModelExecutor* few_heads = nullptr)
+      : executor_(executor), few_heads_(few_heads), judge_(config) {}
 
   TokenId next_token(const Sequence& sequence, int logits_row) override {
-    return sampler_.sample(executor_.logits(logits_row), sequence.request.sampling,
+    const ModelExecutor& executor = sequence.head_set == HeadSet::few ? *few_heads_ : executor_;
+    return sampler_.sample(executor.logits(logits_row), sequence.request.sampling,
                            static_cast<std::uint64_t>(sequence.num_tokens()));
   }
 
@@ -25,6 +28,7 @@ class LogitsSource final : public TokenSource {
 
  private:
   const ModelExecutor& executor_;
+  const ModelExecutor* few_heads_;
   Sampler sampler_;
   DraftJudge judge_;
 };

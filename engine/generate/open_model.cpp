@@ -11,6 +11,8 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/parallel/ranked_executor.hpp"
+#include "engine/regroup/mean_pool.hpp"
+#include "model/few_heads.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -50,11 +52,25 @@ int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std
   return static_cast<int>(std::min<double>(useful, kMostBlocks));
 }
 
+ModelWeights load_few_heads(const ModelWeights& many, int num_key_value_heads, const std::filesystem::path& folder,
+                            const EngineOptions& options) {
+  ModelWeights few = folder.empty() ? regrouped(many, num_key_value_heads) : load_weights(folder);
+  if (const auto found = few_heads_problems(many.shape, few.shape, options); !found.empty())
+    throw InputError("engine.groups_by_load", found.front());
+  return few;
+}
+
+void add_few_heads(OpenModel& model, const ModelWeights& few, const EngineOptions& options) {
+  const int block_size = options_of_few(options, model.executor->shape(), few.shape).block_size;
+  model.few_heads = model.executor->with_few_heads(few, block_size);
+}
+
 SchedulerLimits OpenModel::scheduler_limits() const {
   return {.num_blocks = executor->kv_cache().num_blocks,
           .max_position_embeddings = executor->shape().max_position_embeddings,
           .num_host_blocks = executor->kv_cache().num_host_blocks,
-          .draft_context = drafts.context};
+          .draft_context = drafts.context,
+          .few_tokens_per_slot = few_heads ? few_heads->kv_cache().block_size / executor->kv_cache().block_size : 1};
 }
 
 DraftWeights load_draft(const GeneratorOptions& asked, const EngineOptions& options, const ModelWeights& target) {

@@ -40,6 +40,7 @@ struct GeneratorOptions {
 
 struct OpenModel {
   std::unique_ptr<ModelExecutor> executor;
+  std::unique_ptr<ModelExecutor> few_heads{};  // of a model with two sets of KV heads: see add_few_heads
   DraftSource drafts{};
 
   // Of a server with these options: see DraftSource.
@@ -52,6 +53,14 @@ struct OpenModel {
 
 // `options` are served_options().
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, const GeneratorOptions& asked);
+
+// The weights of the second set of KV heads: of `folder`, or where that is empty the means of the model's own, with the
+// others shared. Throws InputError where they do not go with the model's.
+[[nodiscard]] ModelWeights load_few_heads(const ModelWeights& many, int num_key_value_heads,
+                                          const std::filesystem::path& folder, const EngineOptions& options);
+
+// Lets a model with one set of KV heads serve with two. Throws InputError for devices that cannot.
+void add_few_heads(OpenModel& model, const ModelWeights& few, const EngineOptions& options);
 
 // Worker threads that are asked for: 0 means all cores. Throws InputError for fewer.
 [[nodiscard]] int thread_count(int wanted);

@@ -17,6 +17,8 @@ std::vector<std::string> problems(const ReplicaChoices& choices, const EngineOpt
         "kv_cache.retention " +
         std::string(name(options.kv_retention.policy)) + " and kv_cache.dtype " +
         std::string(name(options.kv_cache_dtype)));
+  if (options.groups_by_load)
+    found.emplace_back("groups_by_load: a KV cache is of one set of heads, and is not handed over");
   if (options.speculative_config.enabled())
     found.emplace_back(
         "speculative_config needs what its drafter has read of a prompt, which is not handed from a "

@@ -89,6 +89,7 @@ void ReplicaThreads::serve(int replica) {
     changed_.notify_all();
   }
   models_[index].drafts = {};  // here, where they were made: their team is bound to this thread
+  models_[index].few_heads.reset();
   models_[index].executor.reset();
 }
 

@@ -37,6 +37,7 @@ ServedWorkload serve(OpenModel& model, const EngineOptions& options, const Reque
   served.busy = report.executor_time;
   served.drafts = report.drafts;
   served.drafting = report.drafting;
+  served.head_sets = core.scheduler().head_sets();
   return served;
 }
 

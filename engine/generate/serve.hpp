@@ -23,6 +23,7 @@ struct ServedReplica {
   Seconds busy;  // sum of the steps
   DraftCounts drafts{};
   Seconds drafting{};            // beside busy
+  HeadSetCounts head_sets{};     // see ServedWorkload
   std::int64_t handed_over = 0;  // prompts, to another replica,
   Bytes handed_over_bytes{};     // of K and V,
   Seconds sending, receiving;    // and how long it took to copy them out of and into this replica's KV cache
@@ -36,6 +37,7 @@ struct ServedWorkload {
   Seconds busy;  // sum of the steps
   DraftCounts drafts{};
   Seconds drafting{};                     // beside busy
+  HeadSetCounts head_sets{};              // of a model with two sets of KV heads
   std::vector<ServedReplica> replicas{};  // where there are several
 };
 

@@ -65,6 +65,7 @@ class ReplicaLoop {
             .busy = report.executor_time,
             .drafts = report.drafts,
             .drafting = report.drafting,
+            .head_sets = core_.scheduler().head_sets(),
             .handed_over = counts.handed_over,
             .handed_over_bytes = Bytes(static_cast<double>(counts.handed_over_bytes)),
             .sending = sending_,
@@ -144,6 +145,7 @@ void receive_requests(const NextRequest& next, const Scheduler& judge, WallClock
     served.busy += replica.busy;
     served.drafts += replica.drafts;
     served.drafting += replica.drafting;
+    served.head_sets += replica.head_sets;
     timelines.push_back(loop->timeline());
   }
   served.timeline = ServingTimeline::together(timelines);

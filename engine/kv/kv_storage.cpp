@@ -95,6 +95,24 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options), head_dim_(model.heads().head_dim), value_dim_(head_dim_) {
   require_supported(model, options);
   require_room(model, options);
+  memory_ = std::make_shared<AnonymousMemory>(lay_out(model));
+  host_memory_ =
+      std::make_shared<AnonymousMemory>(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
+}
+
+KvStorage::KvStorage(const ModelShape& model, int block_size, const KvStorage& shared)
+    : options_(shared.options_), head_dim_(model.heads().head_dim), value_dim_(head_dim_) {
+  options_.block_size = block_size;
+  require_supported(model, options_);
+  const std::size_t bytes = lay_out(model);
+  const bool is_kivi = kernels::is_kivi(options_.dtype);  // its newest tokens are counted per sequence
+  if (is_kivi || bytes != shared.memory_->size_bytes() || bytes_per_block() != shared.bytes_per_block())
+    throw InputError("KV blocks of " + model.name + " with " + std::to_string(block_size) +
+                     " tokens are not those of the model that it shares them with");
+  memory_ = shared.memory_, host_memory_ = shared.host_memory_;
+}
+
+std::size_t KvStorage::lay_out(const ModelShape& model) {
   if (const Mla* latents = model.kinds.front().mla()) is_latent_ = true, value_dim_ = latents->kv_lora_rank;
   owners_ = kv_owners(model), num_owners_ = std::ranges::max(owners_) + 1;
   std::size_t bytes = 0;
@@ -104,8 +122,7 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     const Part& last = layouts_.back().parts.back();
     bytes += rounded_up(last.offset + last.size);
   }
-  memory_ = AnonymousMemory(bytes);
-  host_memory_ = AnonymousMemory(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
+  return bytes;
 }
 
 KvStorage::Layout KvStorage::layout_of(const ModelShape& model, const LayerKind& kind, std::size_t offset) const {
@@ -129,7 +146,7 @@ KvStorage::Layout KvStorage::layout_of(const ModelShape& model, const LayerKind&
 }
 
 std::byte* KvStorage::at(int owner, std::size_t part) const {
-  return memory_.data() + layout(owner).offset + layout(owner).parts[part].offset;
+  return memory_->data() + layout(owner).offset + layout(owner).parts[part].offset;
 }
 
 std::size_t KvStorage::bytes_per_block() const {
@@ -208,7 +225,7 @@ void KvStorage::for_each_piece(BlockId block, Move&& move) const {
 void KvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
   const std::size_t bytes = bytes_per_block();
   const auto on_host = [&](BlockId block) {
-    return std::span(host_memory_.data() + bytes * static_cast<std::size_t>(block), bytes);
+    return std::span(host_memory_->data() + bytes * static_cast<std::size_t>(block), bytes);
   };
   for (const auto& [source, destination] : out) read_blocks({&source, 1}, on_host(destination));
   for (const auto& [source, destination] : in) write_blocks({&destination, 1}, on_host(source));

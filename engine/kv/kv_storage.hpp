@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,10 @@ class KvStorage {
   // that is available.
   KvStorage(const ModelShape& model, const KvCacheOptions& options);
 
+  // The same blocks for a model with fewer KV heads in every layer, which hold as many times more tokens: both write to
+  // one memory, and each block is of one of them. Throws InputError for a model whose blocks would have other bytes.
+  KvStorage(const ModelShape& model, int block_size, const KvStorage& shared);
+
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
@@ -85,6 +90,7 @@ class KvStorage {
     std::size_t offset = 0;     // in the memory
     std::vector<Part> parts{};  // K, V, and the two more that int8, kivi4 and kivi2 have; half of them with latents
   };
+  [[nodiscard]] std::size_t lay_out(const ModelShape& model);  // returns the bytes of it all
   [[nodiscard]] Layout layout_of(const ModelShape& model, const LayerKind& kind, std::size_t offset) const;
   [[nodiscard]] const Layout& layout(int owner) const { return layouts_[static_cast<std::size_t>(owner)]; }
   [[nodiscard]] std::size_t num_tensors() const { return is_latent_ ? 1 : 2; }  // K and V, or latents
@@ -102,9 +108,9 @@ class KvStorage {
   int num_owners_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
   bool is_latent_ = false;
-  std::vector<Layout> layouts_;  // [num_owners]
-  AnonymousMemory memory_;       // [num_owners][parts]
-  AnonymousMemory host_memory_;  // [num_host_blocks][num_owners][block of each part]
+  std::vector<Layout> layouts_;                   // [num_owners]
+  std::shared_ptr<AnonymousMemory> memory_;       // [num_owners][parts]
+  std::shared_ptr<AnonymousMemory> host_memory_;  // [num_host_blocks][num_owners][block of each part]
 };
 
 }  // namespace dculab::engine

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "model/few_heads.hpp"
+
 namespace dculab::engine {
 
 // Vitter's algorithm R.
@@ -19,6 +21,10 @@ void StepSample::add(const ServedStep& step, double cold_share) {
   kept.id = "step " + std::to_string(seen_);
   kept.model = model_;
   kept.options = options_;
+  if (step.plan.batch.head_set == HeadSet::few) {
+    kept.model = *few_heads_;
+    kept.options = options_of_few(options_, model_, *few_heads_);
+  }
   kept.batch.sequences = step.plan.batch.sequences;
   kept.batch.cold_share = cold_share;
   kept.duration = step.end - step.begin - step.drafting;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -17,6 +18,9 @@ class StepSample {
   StepSample(ModelShape model, EngineOptions options, std::size_t most)
       : model_(std::move(model)), options_(std::move(options)), most_(most) {}
 
+  // Of a model with two sets of KV heads: what steps with the second are of.
+  void set_few_heads(ModelShape model) { few_heads_ = std::move(model); }
+
   // `cold_share`: of Batch, when the step began.
   void add(const ServedStep& step, double cold_share = 0);
 
@@ -27,6 +31,7 @@ class StepSample {
  private:
   ModelShape model_;
   EngineOptions options_;
+  std::optional<ModelShape> few_heads_;
   std::size_t most_;
   std::uint64_t seen_ = 0;
   std::mt19937_64 random_{1};

@@ -183,6 +183,12 @@ ModelShape part_of_layers(const ReplicaDevices& devices, const Machine& machine,
   return shard_experts(model, options.weights, expert_sharing(devices, machine), options.expert_load);
 }
 
+EngineOptions options_of_few(const ReplicaDevices& devices, const Machine& machine, const ModelShape& many,
+                             const ModelShape& few, const EngineOptions& options) {
+  return dculab::options_of_few(options, part_of_layers(devices, machine, many, options),
+                                part_of_layers(devices, machine, few, options));
+}
+
 ModelShape part_of_a_device(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
                             const EngineOptions& options) {
   const ModelShape part = part_of_layers(devices, machine, model, options);

@@ -17,6 +17,7 @@
 #include "core/replica_roles.hpp"
 #include "core/router.hpp"
 #include "model/expert_shard.hpp"
+#include "model/few_heads.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/hardware/machine.hpp"
@@ -109,6 +110,11 @@ struct Deployment {
 // all below: problems() is empty.
 [[nodiscard]] ModelShape part_of_layers(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
                                         const EngineOptions& options);
+
+// Of steps with few heads, of a model that has two sets: see model/few_heads.hpp. Parts of few heads may be the same on
+// several devices.
+[[nodiscard]] EngineOptions options_of_few(const ReplicaDevices& devices, const Machine& machine,
+                                           const ModelShape& many, const ModelShape& few, const EngineOptions& options);
 
 // What the fullest device of a replica holds: its part of the heads and of the layers of the stage with the most bytes
 // of weights, with embedding and head.

@@ -21,12 +21,25 @@ namespace {
       .memory();
 }
 
+// What is in a device's memory beside its part of the model.
+[[nodiscard]] DraftMemory memory_beside(const SimulatedServer& server, ReplicaRole role) {
+  if (!server.few_heads) return draft_memory(server, role);
+  const ReplicaDevices devices = server.deployment.of(role);
+  const auto part = [&](const ModelShape& model) {
+    return part_of_a_device(devices, server.machine, model, server.options);
+  };
+  const FewHeads few{part(server.few_heads->model), server.few_heads->weights};
+  return {.weights = few_heads_footprint(part(server.model), few, server.options.weights),
+          .activations = {},
+          .kv_bytes_per_token = {}};
+}
+
 // Of each virtual engine.
 [[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server, ReplicaRole role) {
   if (server.num_blocks) return *server.num_blocks;
   const ReplicaDevices devices = server.deployment.of(role);
   const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
-  const std::int64_t fit = capacity(server.machine, part, server.options, 1, draft_memory(server, role)).num_blocks;
+  const std::int64_t fit = capacity(server.machine, part, server.options, 1, memory_beside(server, role)).num_blocks;
   return fit / devices.pipeline_parallel_size;
 }
 
@@ -51,6 +64,32 @@ void find_block_problems(const SimulatedServer& server, ReplicaRole role, std::v
                     "); raise kv_cache.block_size or lower engine.gpu_memory_utilization");
 }
 
+// Of a model with two sets of heads. Precondition: those of the model, the options and the deployment are empty.
+void find_head_set_problems(const SimulatedServer& server, std::vector<std::string>& found) {
+  if (server.options.groups_by_load.has_value() != server.few_heads.has_value())
+    return found.push_back("engine.groups_by_load needs a second set of KV heads");
+  if (!server.few_heads) return;
+  const Deployment& deployment = server.deployment;
+  if (deployment.is_disaggregated() || deployment.kv_store)
+    return found.push_back(
+        "engine.groups_by_load: a KV cache is of one set of heads, and is neither handed over nor read from a store");
+  const ModelShape& few = server.few_heads->model;
+  const ReplicaDevices devices = deployment.of(ReplicaRole::both);
+  const auto add = [&found](const std::vector<std::string>& reasons) {
+    for (const std::string& reason : reasons) found.push_back("engine.groups_by_load: " + reason);
+    return !reasons.empty();
+  };
+  if (add(problems(few)) || add(problems(devices, server.machine, few, server.options))) return;
+  const auto part = [&](const ModelShape& model) {
+    return part_of_layers(devices, server.machine, model, server.options);
+  };
+  add(few_heads_problems(part(server.model), part(few), server.options));
+}
+
+void add_time(const ParallelExecutor& executor, ServingRun& run) {
+  for (const auto& [bound, time] : executor.time_by_bound()) run.time_by_bound[bound] += time;
+}
+
 void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTimeline>& timelines) {
   ReplicaRun& its = run.replicas.emplace_back();
   its.role = replica.role;
@@ -60,13 +99,17 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
     its.num_steps += engine.report().num_steps;
     its.num_preemptions += engine.scheduler().num_preemptions();
     const ServingReport& report = engine.report();
-    its.busy += (engine.executor().device_time() + report.drafting) / static_cast<double>(replica.stages.size());
+    Seconds device_time = engine.executor().device_time() + report.drafting;
+    if (engine.few_executor() != nullptr) device_time += engine.few_executor()->device_time();
+    its.busy += device_time / static_cast<double>(replica.stages.size());
     run.busy += report.executor_time + report.drafting;
     run.drafts += report.drafts;
     run.drafting += report.drafting;
     run.swaps += engine.scheduler().swaps();
     run.num_blocks += engine.scheduler().pool().num_blocks();
-    for (const auto& [bound, time] : engine.executor().time_by_bound()) run.time_by_bound[bound] += time;
+    run.head_sets += engine.scheduler().head_sets();
+    add_time(engine.executor(), run);
+    if (engine.few_executor() != nullptr) add_time(*engine.few_executor(), run);
     timelines.push_back(engine.timeline());
   }
   if (run.drafting > Seconds{}) run.time_by_bound["drafting"] = run.drafting;
@@ -75,6 +118,12 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
 }
 
 }  // namespace
+
+ServedModel served_with(const SimulatedServer& server, const ReplicaDevices& devices, HeadSet set) {
+  if (set == HeadSet::many) return {server.model, server.options};
+  const ModelShape& few = server.few_heads->model;
+  return {few, options_of_few(devices, server.machine, server.model, few, server.options)};
+}
 
 std::vector<std::string> problems(const SimulatedServer& server) {
   std::vector<std::string> found = problems(server.model);
@@ -89,6 +138,7 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   if (server.options.preemption_mode == PreemptionMode::swap && !can_swap(server.machine))
     found.push_back("preemption_mode swap: machine " + server.machine.name +
                     " has no host_link to swap over; give it one, or recompute");
+  if (found.empty()) find_head_set_problems(server, found);
   if (!found.empty()) return found;
   find_block_problems(server, first_role(server.deployment), found);
   if (server.deployment.prefill || server.deployment.decode) find_block_problems(server, ReplicaRole::decode, found);
@@ -108,7 +158,8 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
                           .num_host_blocks = num_host_blocks(server),
                           .step_scale = server.step_scale,
                           .num_decode_blocks = static_cast<int>(num_blocks(server, ReplicaRole::decode)),
-                          .speculation = server.speculation ? &*server.speculation : nullptr};
+                          .speculation = server.speculation ? &*server.speculation : nullptr,
+                          .few_heads = server.few_heads ? &*server.few_heads : nullptr};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone](const Sequence& sequence) {
@@ -125,6 +176,7 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   run.swapped_out = block * static_cast<double>(run.swaps.blocks_out);
   run.swapped_in = block * static_cast<double>(run.swaps.blocks_in);
   run.num_engines = static_cast<int>(timelines.size());
+  if (server.few_heads) run.few_heads_weights = memory_beside(server, ReplicaRole::both).weights;
   run.timeline = ServingTimeline::together(timelines);
   return run;
 }

@@ -30,7 +30,15 @@ struct SimulatedServer {
   Deployment deployment{};
   double step_scale = 1;                     // what each step takes, over its price; > 0
   std::optional<Speculation> speculation{};  // where options have a speculative_config
+  std::optional<FewHeads> few_heads{};       // where they have groups_by_load
 };
+
+// Of steps with one of two sets of heads; the model is the server's.
+struct ServedModel {
+  const ModelShape& model;
+  EngineOptions options;
+};
+[[nodiscard]] ServedModel served_with(const SimulatedServer& server, const ReplicaDevices& devices, HeadSet set);
 
 struct ReplicaRun {
   ReplicaRole role = ReplicaRole::both;
@@ -54,6 +62,8 @@ struct ServingRun {
   Seconds busy;                                  // sum of the steps, with drafting
   DraftCounts drafts;                            // of all engines
   Seconds drafting;                              // within `busy`
+  HeadSetCounts head_sets{};                     // of all engines, where options have groups_by_load,
+  Bytes few_heads_weights{};                     // and what the second set takes on a device
   std::map<std::string, Seconds> time_by_bound;  // of `busy`, see ParallelExecutor::time_by_bound; and "drafting"
   std::vector<ReplicaRun> replicas;
 };

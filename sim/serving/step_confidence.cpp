@@ -25,7 +25,8 @@ namespace {
   for (const Batch& batch : batches) {
     plan.batch = batch;
     const ReplicaDevices devices = devices_that_run(server.deployment, batch);
-    plan_step_into(plan, part_of_layers(devices, server.machine, server.model, server.options), server.options);
+    const ServedModel served = served_with(server, devices, batch.head_set);
+    plan_step_into(plan, part_of_layers(devices, server.machine, served.model, served.options), served.options);
     floor += step_floor(server.machine, plan);
   }
   return floor;
@@ -35,7 +36,10 @@ namespace {
 
 StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
   std::vector<StepFeatures> features;
-  for (const Batch& batch : batches) features.push_back(step_features(server.model, server.options, batch));
+  for (const Batch& batch : batches) {
+    const ServedModel served = served_with(server, devices_that_run(server.deployment, batch), batch.head_set);
+    features.push_back(step_features(served.model, served.options, batch));
+  }
   const std::vector<Batch> priced = thinned(batches, kPricedSteps);
   const auto time = [&](const Machine& machine) { return time_of_all(server, machine, priced); };
   const Spread trusted = spread(server.machine, features, time);

@@ -30,6 +30,7 @@ void StepSample::add(const ServedStep& step) {
   Batch& batch = batches_.emplace_back();
   batch.sequences = step.plan.batch.sequences;
   batch.cold_share = step.result.cold_share;
+  batch.head_set = step.plan.batch.head_set;
 }
 
 std::vector<Batch> thinned(std::span<const Batch> batches, std::size_t most) {
@@ -46,9 +47,10 @@ std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const 
     const VirtualClock clock;
     const ReplicaDevices devices = devices_that_run(server.deployment, batch);
     StageTimes stages(static_cast<std::size_t>(devices.pipeline_parallel_size));
-    ParallelExecutor executor(server.machine, server.model, server.options, devices, clock, stages, server.step_scale);
+    const ServedModel served = served_with(server, devices, batch.head_set);
+    ParallelExecutor executor(server.machine, served.model, served.options, devices, clock, stages, server.step_scale);
     plan.batch = batch;
-    plan_step_into(plan, executor.planned_model(), server.options);
+    plan_step_into(plan, executor.planned_model(), served.options);
     (has_prefills(batch) ? with_prefill : without) += executor.run(plan).duration;
   }
   std::vector<Seconds> times;

@@ -1,11 +1,23 @@
 #include "sim/serving/virtual_engine.hpp"
 #include "model/plan_step.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 namespace dculab::sim {
 namespace {
+
+[[nodiscard]] int tokens_per_slot_of_few(const EngineParts& parts, ReplicaRole role) {
+  if (parts.few_heads == nullptr) return 1;
+  const EngineOptions few =
+      options_of_few(parts.deployment.of(role), parts.machine, parts.model, parts.few_heads->model, parts.options);
+  return few.block_size / parts.options.block_size;
+}
+
+[[nodiscard]] std::int64_t sampled_in(const Batch& batch) {
+  return std::ranges::count_if(batch.sequences, [](const SequenceSlice& slice) { return slice.num_logits > 0; });
+}
 
 [[nodiscard]] bool drafts(const EngineParts& parts) {
   return parts.speculation != nullptr && parts.options.speculative_config.enabled();
@@ -32,6 +44,10 @@ namespace {
 
 }  // namespace
 
+VirtualEngine::Few::Few(const EngineParts& parts, ReplicaDevices devices, const Clock& clock, StageTimes& stages)
+    : options(options_of_few(devices, parts.machine, parts.model, parts.few_heads->model, parts.options)),
+      executor(parts.machine, parts.few_heads->model, options, devices, clock, stages, parts.step_scale) {}
+
 VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTimes& stages, ServingCallbacks callbacks)
     : scheduler_(parts.options,
                  {.num_blocks = parts.blocks_of(role),
@@ -39,16 +55,22 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
                   .num_host_blocks = parts.num_host_blocks,
                   .kv_demand = kv_demand(parts.model, parts.options.kv_cache_dtype,
                                          parts.machine.stack.frees_windows && !parts.options.enable_prefix_caching),
-                  .draft_context = draft_context(parts)},
+                  .draft_context = draft_context(parts),
+                  .few_tokens_per_slot = tokens_per_slot_of_few(parts, role)},
                  BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment.of(role), clock_, stages, parts.step_scale),
+      few_(parts.few_heads == nullptr
+               ? std::nullopt
+               : std::optional<Few>(std::in_place, parts, parts.deployment.of(role), clock_, stages)),
       draft_work_(draft_work_of(parts, role)),
       drafter_(drafter_of(parts, draft_work_)),
       tokens_(draft_work_ ? &parts.speculation->acceptance : nullptr),
       loop_({planner_of(executor_.planned_model(), parts.options), scheduler_, executor_, tokens_, clock_,
              RequestRecords::drop,
              parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps,
-             drafter_ ? &*drafter_ : nullptr},
+             drafter_ ? &*drafter_ : nullptr,
+             few_ ? HeadSetParts{planner_of(few_->executor.planned_model(), few_->options), &few_->executor}
+                  : HeadSetParts{}},
             watched(std::move(callbacks))) {
   if (draft_work_) executor_.set_beside(draft_work_->memory().weights);
 }
@@ -58,7 +80,7 @@ ServingCallbacks VirtualEngine::watched(ServingCallbacks callbacks) {
   all.on_step = [this, asked = std::move(callbacks.on_step)](const ServedStep& step) {
     timeline_.add(step);
     during_step_ = now_;
-    now_.tokens += static_cast<std::int64_t>(step.scheduler.sampled().size()) + step.drafts.num_accepted_tokens;
+    now_.tokens += sampled_in(step.plan.batch) + step.drafts.num_accepted_tokens;
     if (asked) asked(step);
   };
   all.on_finished = [this, asked = std::move(callbacks.on_finished)](const Sequence& sequence) {

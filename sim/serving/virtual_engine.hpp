@@ -10,6 +10,7 @@
 #include "core/scheduler.hpp"
 #include "core/serving_loop.hpp"
 #include "core/serving_timeline.hpp"
+#include "model/few_heads.hpp"
 #include "sim/serving/parallel_executor.hpp"
 #include "sim/serving/simulated_drafter.hpp"
 
@@ -26,6 +27,7 @@ struct EngineParts {
   double step_scale = 1;                     // see ParallelExecutor
   std::optional<int> num_decode_blocks{};    // of one of a decode replica; absent: as of the others
   const Speculation* speculation = nullptr;  // where options have a speculative_config
+  const FewHeads* few_heads = nullptr;       // where they have groups_by_load
 
   [[nodiscard]] int blocks_of(ReplicaRole role) const {
     return role == ReplicaRole::decode ? num_decode_blocks.value_or(num_blocks) : num_blocks;
@@ -57,6 +59,8 @@ class VirtualEngine {
   [[nodiscard]] const ServingReport& report() const { return loop_.report(); }
   [[nodiscard]] const ServingTimeline& timeline() const { return timeline_; }
   [[nodiscard]] const ParallelExecutor& executor() const { return executor_; }
+  // With the second set of heads; null where there is none.
+  [[nodiscard]] const ParallelExecutor* few_executor() const { return few_ ? &few_->executor : nullptr; }
 
  private:
   [[nodiscard]] ServingCallbacks watched(ServingCallbacks callbacks);
@@ -64,6 +68,13 @@ class VirtualEngine {
   Scheduler scheduler_;
   VirtualClock clock_;
   ParallelExecutor executor_;
+  // Steps with the second set of heads.
+  struct Few {
+    EngineOptions options;
+    ParallelExecutor executor;
+    Few(const EngineParts& parts, ReplicaDevices devices, const Clock& clock, StageTimes& stages);
+  };
+  std::optional<Few> few_;
   std::optional<DraftWork> draft_work_;
   std::optional<SimulatedDrafter> drafter_;
   SimulatedTokens tokens_;

@@ -9,6 +9,7 @@
 #include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
+#include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/refused_steps.hpp"
@@ -256,6 +257,7 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   const config::Scenario& scenario = question.scenario;
   Recommendation result;
   sim::ServingCase& serving = result.serving;
+  refuse_groups_by_load(scenario, "a recommendation is of one number of KV heads");
   result.any_kv_heads = question.any_kv_heads;
   serving.machine = resolve_machine(scenario, machine_name);
   serving.model = resolve_model(scenario);

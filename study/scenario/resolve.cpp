@@ -17,6 +17,7 @@
 #include "model/plan_step.hpp"
 #include "sim/serving/deployment.hpp"
 #include "sim/speculation/draft_work.hpp"
+#include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -38,6 +39,7 @@ namespace {
 [[nodiscard]] std::vector<std::string> models_of(const config::Scenario& scenario) {
   std::vector<std::string> names = with_swept(scenario, "model", {scenario.model.name});
   if (!scenario.speculation.model.empty()) names.push_back(scenario.speculation.model);
+  if (!scenario.few_heads.model.empty()) names.push_back(scenario.few_heads.model);
   if (scenario.compare)
     for (const config::Variant& variant : scenario.compare->variants)
       for (const auto& [key, value] : variant.changes)
@@ -183,6 +185,9 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
     defaults.activation_dtype = Dtype::f32;
     refuse_attention_split(scenario);
   }
+  const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
+  if (!serves || scenario.compare || scenario.accuracy)
+    refuse_groups_by_load(scenario, "a step has sequences of one set");
   const EngineOptions options = config::resolve_options(scenario, model, defaults);
   if (const auto found = problems(options); !found.empty()) throw InputError(scenario.file, found.front());
   if (const auto found = problems(options, model); !found.empty()) throw InputError(scenario.file, found.front());

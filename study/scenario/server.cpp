@@ -4,7 +4,9 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "study/scenario/few_heads.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/speculation.hpp"
 
 namespace dculab::study {
@@ -20,11 +22,14 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
   if (scenario.slo.slowdown && options.speculative_config.enabled())
     throw InputError(scenario.file,
                      "slo.slowdown: what a request takes alone is known without speculative_config only");
+  if (scenario.slo.slowdown)
+    refuse_groups_by_load(scenario, "slo.slowdown: what a request takes alone depends on the set that it gets");
   return {.machine = std::move(machine),
           .model = model,
           .options = options,
           .deployment = scenario.deployment,
-          .speculation = resolve_speculation(scenario)};
+          .speculation = resolve_speculation(scenario),
+          .few_heads = resolve_few_heads(scenario, model, options)};
 }
 
 void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
@@ -36,6 +41,11 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
   refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
   require_drafts(scenario, server.speculation, server.model, server.options, server.machine);
   require_runnable(server, scenario.file);
+  if (server.few_heads) {
+    const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
+    const sim::ServedModel few = served_with(server, devices, HeadSet::few);
+    require_served(server.machine, few.model, few.options);
+  }
   return server;
 }
 

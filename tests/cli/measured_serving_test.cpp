@@ -160,6 +160,54 @@ TEST_CASE("a study serves replicas beside their simulation, each priced on its s
     }
 }
 
+TEST_CASE("two sets of KV heads are served and simulated side by side") {
+  const Folder folder;
+  const Arguments burst{"--set", "workload.requests=12",  "--set", "workload.requests_per_second=1000000",
+                        "--set", "engine.max_num_seqs=4", "--set", "engine.groups_by_load.waiting_below=3"};
+  const Json runs = run_for_json(with({"bench", "--workload", "measured/groups_by_load"}, burst)).at("runs");
+  REQUIRE(runs.size() == 3);
+  for (const Json& run : runs) {
+    const Json& sets = run.at("groups_by_load");
+    CHECK(sets.at("num_key_value_heads") == Json{8, 2});
+    CHECK(sets.at("requests").at(0).get<int>() + sets.at("requests").at(1).get<int>() == 12);
+    CHECK(sets.at("output_tokens").at(0).get<int>() + sets.at("output_tokens").at(1).get<int>() ==
+          run.at("output_tokens"));
+    CHECK(sets.at("steps").get<int>() + sets.at("steps_of_both").get<int>() == run.at("steps"));
+    CHECK(sets.at("second_set_weight_bytes").get<double>() > 6e6);
+  }
+  CHECK(runs.at(0).at("groups_by_load").at("requests") == Json{12, 0});
+  CHECK(runs.at(1).at("groups_by_load").at("requests").at(1).get<int>() >= 4);
+  CHECK(runs.at(1).at("groups_by_load").at("requests").at(0).get<int>() >= 1);
+  CHECK(runs.at(1).at("groups_by_load").at("steps_of_both").get<int>() > 0);
+  CHECK(runs.at(2).at("groups_by_load").at("requests") == Json{0, 12});
+  const Json study = run_for_json({"study", "measured/groups_by_load", "--measure", "--host",
+                                   folder.write("cpu.yaml", kGenerousCpu), "--set", "measure.repeats=1", "--set",
+                                   "workload.requests=12", "--set", "workload.requests_per_second=200", "--set",
+                                   "engine.groups_by_load={num_key_value_heads: 2, waiting_above: 2}", "--set",
+                                   "sweep={engine.groups_by_load.heads: [by_load, few]}"});
+  CHECK(study.at("compared") == 10);
+  for (const Json& point : study.at("points"))
+    for (const char* side : {"simulated", "measured"}) {
+      const Json& sets = point.at("groups_by_load").at(side);
+      CHECK(sets.at("requests").at(0).get<int>() + sets.at("requests").at(1).get<int>() == 12);
+    }
+  check_refused(
+      {"bench", "--workload", "measured/groups_by_load", "--device", "host-gpu", "--set", "workload.requests=2"},
+      {"--device cpu"});
+}
+
+TEST_CASE("a simulation of two sets of KV heads says who got which") {
+  const Json all =
+      run_for_json({"simulate", "serving/groups_by_load_on_z100", "--set", "workload.requests=40"}).at("simulations");
+  REQUIRE(all.size() == 3);
+  CHECK(all.at(0).at("groups_by_load").at("requests") == Json{40, 0});
+  CHECK(all.at(2).at("groups_by_load").at("requests") == Json{0, 40});
+  CHECK(all.at(1).at("requests_with_few_heads") == all.at(1).at("groups_by_load").at("requests").at(1));
+  CHECK(run_dculab({"simulate", "serving/groups_by_load_on_z100", "--set", "workload.requests=20", "--set",
+                    "sweep={engine.groups_by_load.heads: [by_load]}"})
+            .out.find("KV heads by load: ") != std::string::npos);
+}
+
 TEST_CASE("bench serves conversations with replicas") {
   const std::string conversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
   const Arguments bench{"bench", "--model", "dculab-tiny", "--workload", conversations, "--num-prompts", "12"};
