@@ -37,6 +37,8 @@ void check_figures(const KvRetention& retention, Found& found) {
       return !options.enable_chunked_prefill;
     case KvFeature::each_other:
       return true;
+    case KvFeature::duplicate_prompts:
+      return options.kv_skip.duplicate_prompts;
     default:
       return false;
   }

@@ -29,7 +29,10 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
       pool_(limits.num_blocks, options.block_size, limits.watermark, prefix_caching(options), options.prefix_eviction),
       host_pool_(limits.num_host_blocks, options.block_size) {}
 
-void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
+void Scheduler::submit(Request request) {
+  Sequence& sequence = *waiting_.emplace_back(std::make_unique<Sequence>(std::move(request)));
+  if (options_.kv_skip.duplicate_prompts) sequence.prompt_hash = extend({}, sequence.tokens);
+}
 
 ScheduledStep Scheduler::schedule() {
   token_budget_ = options_.max_num_batched_tokens;
@@ -92,7 +95,8 @@ void Scheduler::admit() {
     }
     const int chunk = chunk_of(sequence);
     const bool received = sequence.phase() == Phase::decode;
-    if (sequence.num_preemptions == 0 && !received) sequence.num_cached_tokens = sequence.num_computed_tokens;
+    if (sequence.num_preemptions == 0 && !received)
+      sequence.num_cached_tokens = sequence.num_duplicate_tokens > 0 ? 0 : sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
@@ -101,7 +105,7 @@ void Scheduler::admit() {
     if (sequence.request.received_kv) receive(sequence);
     // A preempted sequence that finds its own blocks again is no second user.
     if (sequence.num_preemptions == 0)
-      pool_.count_uses(sequence.block_table, pool_.blocks_for(sequence.num_shared_tokens));
+      pool_.count_uses(sequence.block_table, sequence.num_shared_tokens / options_.block_size);
     if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
   batch_.is_complete = true;
@@ -111,7 +115,7 @@ void Scheduler::admit() {
 bool Scheduler::admit(Sequence& sequence) {
   if (sequence.status == SequenceStatus::swapped) return swap_in(sequence);
   sequence.num_prefill_tokens = sequence.num_tokens();
-  sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
+  sequence.num_shared_tokens = adopt(sequence);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
   const int received = sequence.num_preemptions == 0 ? sequence.request.num_received_tokens : 0;
   sequence.num_computed_tokens = std::max(sequence.num_computed_tokens, received);
@@ -174,6 +178,7 @@ void Scheduler::give_up_blocks(Sequence& sequence) {
   sequence.num_computed_tokens = 0;
   sequence.num_evicted_tokens = 0;
   sequence.num_shared_tokens = 0;
+  sequence.num_duplicate_tokens = 0;
   sequence.num_prefill_tokens = 0;
 }
 

@@ -81,6 +81,7 @@ void Scheduler::start_samples(Sequence& first) {
   for (int sample = 1; sample < first.request.n; ++sample) {
     auto sequence = std::make_unique<Sequence>(first.request);
     sequence->sample = sample;
+    sequence->prompt_hash = first.prompt_hash;
     sequence->request.n = 1;
     sequence->request.id += sample;
     sequence->request.sampling.seed += static_cast<std::uint64_t>(sample);

@@ -38,7 +38,7 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks,
                   .kv_demand = kv_demand(parts.model, parts.options.kv_cache_dtype,
-                                         parts.machine.stack.frees_windows && !parts.options.enable_prefix_caching),
+                                         parts.machine.stack.frees_windows && !parts.options.shares_blocks()),
                   .draft_context = draft_context(parts)},
                  BatchContents::lengths_only),
       executor_(parts.machine, parts.model, parts.options, parts.deployment.of(role), clock_, stages, parts.step_scale),
