@@ -25,8 +25,25 @@ void read_retention(MapReader& reader, KvRetention& retention) {
   reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
 }
 
+// A word, or a list of them.
+void read_skip(MapReader& reader, KvSkip& skip) {
+  const Node* node = reader.optional("skip");
+  if (node == nullptr) return;
+  skip = {};
+  std::vector<std::string> words;
+  if (node->kind == NodeKind::scalar)
+    words.push_back(node->text);
+  else
+    reader.read(*node, words);
+  for (const std::string& word : words)
+    if (!add_word(skip, word))
+      reader.complain(*node, "kv_cache.skip: " + in_quotes(word) + " cannot be skipped; use " + kKvSkipWords +
+                                 ", or a list of them");
+}
+
 void read_kv_cache(MapReader reader, EngineOptions& options) {
   read_retention(reader, options.kv_retention);
+  read_skip(reader, options.kv_skip);
   reader.optional("dtype", options.kv_cache_dtype);
   reader.optional("block_size", options.block_size, between(1, 256));
   const Node* block_size = reader.optional("block_size");

@@ -19,6 +19,7 @@ RecordedRequest read_request(const Node& node, ProblemList& problems) {
   reader.required("arrived_at", arrived_at, between(0, 1e12));
   reader.required("num_prefill_tokens", request.prompt_tokens, between(1, kLongestContext));
   reader.required("num_decode_tokens", request.output_tokens, between(1, kLongestContext));
+  reader.optional("prompt_id", request.prompt_id, between(0, 0x1p53));
   request.arrival = Seconds(arrived_at);
   reader.finish();
   return request;

@@ -2,7 +2,8 @@
 //
 //   arrived_at,num_prefill_tokens,num_decode_tokens        s after the first, tokens, tokens
 //
-// Columns: those of Vidur's splitwise traces (microsoft/vidur, data/processed_traces/splitwise_*.csv).
+// Columns: those of Vidur's splitwise traces (microsoft/vidur, data/processed_traces/splitwise_*.csv), and `prompt_id`
+// where requests with the same number ask the same.
 #pragma once
 
 #include <string>

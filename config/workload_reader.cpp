@@ -79,6 +79,14 @@ void read_arrival(MapReader& reader, Workload& workload) {
     reader.complain(*reader.node(), "workload.arrival: replay needs workload.file, the recorded requests");
 }
 
+// `longest`, a number of tokens, or `none`, as a sweep may have it.
+void read_pad_to(MapReader& reader, PromptPadding& padding) {
+  const Node* node = reader.optional("pad_to");
+  if (node == nullptr || node->text == "none") return;
+  padding.to = node->text == "longest" ? PadTo::longest : PadTo::length;
+  if (padding.to == PadTo::length) reader.read(*node, padding.tokens, between(1, kLongestContext));
+}
+
 void read_serving(MapReader& reader, Workload& workload) {
   workload.kind = WorkloadKind::serving;
   RequestWorkload& served = workload.served;
@@ -96,6 +104,8 @@ void read_serving(MapReader& reader, Workload& workload) {
   if (prefixes != nullptr) reader.read(*prefixes, served.prefixes, between(1, 1 << 20));
   if (prefixes != nullptr && served.prefix_tokens == 0)
     reader.complain(*prefixes, "workload.prefixes: there are none without workload.prefix_tokens");
+  reader.optional("duplicate_prompts", served.duplicate_prompts, between(0, 1));
+  read_pad_to(reader, served.padding);
   std::int64_t seed = 1;
   reader.optional("seed", seed, between(0, 0x1p53));
   served.seed = static_cast<std::uint64_t>(seed);
@@ -138,6 +148,7 @@ void read_slo(MapReader reader, ServiceLevel& slo) {
 bool is_offline_run(const Workload& workload) {
   const RequestWorkload& served = workload.served;
   return workload.kind == WorkloadKind::serving && workload.file.empty() && served.prefix_tokens == 0 &&
+         served.duplicate_prompts == 0 && served.padding.to == PadTo::nothing &&
          served.arrival == ArrivalKind::all_at_once && served.prompt.kind == LengthKind::fixed &&
          served.output.kind == LengthKind::fixed;
 }

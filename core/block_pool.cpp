@@ -37,6 +37,13 @@ int BlockPool::adopt_prefix(BlockTable& table, std::span<const TokenId> tokens) 
   return table.num_tokens_;
 }
 
+void BlockPool::share(BlockTable& table, const BlockTable& owner, int num_tokens) {
+  const auto shared = owner.blocks().first(static_cast<std::size_t>(blocks_for(num_tokens)));
+  table.blocks_.assign(shared.begin(), shared.end());
+  table.num_tokens_ = num_tokens;
+  for (const BlockId block : shared) hold(block);
+}
+
 void BlockPool::count_uses(const BlockTable& table, int num_blocks) {
   for (const BlockId block : table.blocks().first(static_cast<std::size_t>(num_blocks))) reusable_.count_use(block);
 }
@@ -57,7 +64,8 @@ void BlockPool::publish(BlockTable& table, std::span<const TokenId> tokens) {
 bool BlockPool::append(BlockTable& table, int count, std::vector<BlockCopy>& copies) {
   if (count == 0) return true;
   const bool last_is_partial = table.num_tokens_ % block_size() != 0;
-  const bool copies_last = last_is_partial && references(table.blocks_.back()) > 1;
+  const bool copies_last =
+      last_is_partial && (references(table.blocks_.back()) > 1 || prefixes_.holds(table.blocks_.back()));
   const int size = static_cast<int>(table.blocks_.size());
   const int new_size = blocks_for(static_cast<std::int64_t>(table.num_tokens_) + count);
   if (new_size - size + (copies_last ? 1 : 0) > num_free()) return false;

@@ -20,6 +20,7 @@ bool has_answer(const Sequence& prefilled, const Prefilled& before) {
 Request decode_request(const Sequence& prefilled, Prefilled& before) {
   before.first_token = prefilled.token_times.front();
   before.num_cached_tokens = prefilled.num_cached_tokens;
+  before.num_duplicate_tokens = prefilled.num_duplicate_tokens;
   before.num_preemptions = prefilled.num_preemptions;
   before.is_computed = true;
   Request request = prefilled.request;
@@ -42,6 +43,7 @@ Sequence joined(const Sequence& decoded, const Prefilled& before) {
   whole.status = decoded.status;
   whole.finish_reason = decoded.finish_reason;
   whole.num_cached_tokens = before.num_cached_tokens;
+  whole.num_duplicate_tokens = before.num_duplicate_tokens;
   whole.num_preemptions = before.num_preemptions + decoded.num_preemptions;
   return whole;
 }

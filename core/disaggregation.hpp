@@ -9,7 +9,7 @@ namespace dculab {
 // What the decode replica is not told.
 struct Prefilled {
   Seconds arrival, first_token;
-  int max_tokens = 0, num_stored_tokens = 0, num_cached_tokens = 0, num_preemptions = 0;
+  int max_tokens = 0, num_stored_tokens = 0, num_cached_tokens = 0, num_duplicate_tokens = 0, num_preemptions = 0;
   bool is_computed = false;  // and on its way to a decode replica, or there
 };
 

@@ -31,6 +31,10 @@ void check_groups(const EngineOptions& options, Found& found) {
     found.emplace_back(
         "groups_by_load cannot be combined with enable_prefix_caching: blocks of many heads hold nothing that few can "
         "read");
+  if (options.kv_skip.duplicate_prompts)
+    found.emplace_back(
+        "groups_by_load cannot be combined with kv_cache_skip duplicate_prompts: blocks of many heads hold nothing that "
+        "few can read");
   if (options.speculative_config.enabled())
     found.emplace_back("groups_by_load cannot be combined with speculative_config: drafts follow one model");
 }
@@ -49,6 +53,8 @@ void check_groups(const EngineOptions& options, Found& found) {
       return true;
     case KvFeature::groups_by_load:
       return options.groups_by_load.has_value();
+    case KvFeature::duplicate_prompts:
+      return options.kv_skip.duplicate_prompts;
     default:
       return false;
   }

@@ -11,6 +11,7 @@
 #include "core/expert_load.hpp"
 #include "core/groups_by_load.hpp"
 #include "core/kv/retention.hpp"
+#include "core/kv/skip.hpp"
 #include "core/speculative_config.hpp"
 #include "core/units.hpp"
 
@@ -43,6 +44,7 @@ struct EngineOptions {
   Dtype kv_cache_dtype = Dtype::f16;
   int kv_residual_tokens = 128;  // kivi4, kivi2: the newest tokens, at most this many, stay in F16: 32, 64, 96 or 128
   KvRetention kv_retention;
+  KvSkip kv_skip;
   bool enable_prefix_caching = false;
   PrefixEviction prefix_eviction = PrefixEviction::lru;
   WeightFormat weights;                                // of the layers' matrices
@@ -62,6 +64,8 @@ struct EngineOptions {
   ExpertLoad expert_load;                        // of mixtures of experts: which of them the tokens choose
 
   [[nodiscard]] KvChoice kv() const { return {kv_cache_dtype, kv_retention.policy}; }
+  // Whether sequences may hold blocks that others filled, so that nothing of them is freed early.
+  [[nodiscard]] bool shares_blocks() const { return enable_prefix_caching || kv_skip.duplicate_prompts; }
   friend bool operator==(const EngineOptions&, const EngineOptions&) = default;
 };
 

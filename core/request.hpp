@@ -10,6 +10,7 @@
 
 #include "core/batch.hpp"
 #include "core/block_pool.hpp"
+#include "core/kv/skip.hpp"
 #include "core/units.hpp"
 
 namespace dculab {
@@ -30,6 +31,8 @@ enum class EosHandling : std::uint8_t { stop, ignore };  // vLLM's ignore_eos
 struct Request {
   SequenceId id = 0;  // unique among the requests of one serving loop
   std::vector<TokenId> prompt_token_ids{};
+  // KvSkip::padding: pad tokens that the prompt came with and does not have any more.
+  int num_padding_tokens = 0;
   int max_tokens = 16;  // generated at most, by each sample
   // Samples: so many texts follow the prompt, which is computed once. Sample i is a sequence of its own, with id + i
   // and seed + i; ids must be unique with that.
@@ -48,6 +51,13 @@ struct Request {
   Seconds reading{};  // that a server took over it before; latencies have it in them
 };
 
+// As KvSkip::padding: the prompt without it, which is counted.
+inline void take_out_padding(Request& request, TokenId pad) {
+  std::vector<TokenId> kept = without_padding(request.prompt_token_ids, pad, request.stop_tokens);
+  request.num_padding_tokens += static_cast<int>(request.prompt_token_ids.size() - kept.size());
+  request.prompt_token_ids = std::move(kept);
+}
+
 // swapped: waits too, its KV cache in host memory.
 enum class SequenceStatus : std::uint8_t { waiting, running, swapped, finished };
 enum class FinishReason : std::uint8_t { none, stop, length };
@@ -63,6 +73,9 @@ struct Sequence {
   int num_shared_tokens = 0;    // the first: others computed their K and V, in blocks that may not be written to
   int num_cached_tokens = 0;    // of the prompt, found by prefix caching or in a store
   int num_prefill_tokens = 0;   // what prefill must cover: the prompt; when it is recomputed also what was generated
+  // KvSkip::duplicate_prompts: tokens of the prompt, all of them, that another sequence has written; the prompt's hash.
+  int num_duplicate_tokens = 0;
+  PrefixHash prompt_hash;
   BlockTable block_table;
   BlockTable host_table;  // in host memory, of a swapped sequence
   SequenceStatus status = SequenceStatus::waiting;

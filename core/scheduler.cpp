@@ -31,7 +31,10 @@ Scheduler::Scheduler(const EngineOptions& options, const SchedulerLimits& limits
   if (options.groups_by_load) groups_.emplace(*options.groups_by_load);
 }
 
-void Scheduler::submit(Request request) { waiting_.push_back(std::make_unique<Sequence>(std::move(request))); }
+void Scheduler::submit(Request request) {
+  Sequence& sequence = *waiting_.emplace_back(std::make_unique<Sequence>(std::move(request)));
+  if (options_.kv_skip.duplicate_prompts) sequence.prompt_hash = extend({}, sequence.tokens);
+}
 
 ScheduledStep Scheduler::schedule() {
   token_budget_ = options_.max_num_batched_tokens;
@@ -110,7 +113,8 @@ void Scheduler::admit() {
     }
     const int chunk = chunk_of(sequence);
     const bool received = sequence.phase() == Phase::decode;
-    if (sequence.num_preemptions == 0 && !received) sequence.num_cached_tokens = sequence.num_computed_tokens;
+    if (sequence.num_preemptions == 0 && !received)
+      sequence.num_cached_tokens = sequence.num_duplicate_tokens > 0 ? 0 : sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
@@ -119,7 +123,7 @@ void Scheduler::admit() {
     if (sequence.request.received_kv) receive(sequence);
     // A preempted sequence that finds its own blocks again is no second user.
     if (sequence.num_preemptions == 0)
-      pool_.count_uses(sequence.block_table, pool_.blocks_for(sequence.num_shared_tokens));
+      pool_.count_uses(sequence.block_table, sequence.num_shared_tokens / options_.block_size);
     if (joins && ++batch_.num_members == options_.max_num_seqs) batch_.is_complete = true;
   }
   batch_.is_complete = true;
@@ -130,7 +134,7 @@ bool Scheduler::admit(Sequence& sequence) {
   if (sequence.status == SequenceStatus::swapped) return swap_in(sequence);
   if (sequence.num_preemptions == 0 && sequence.sample == 0) sequence.head_set = admitted_set_;
   sequence.num_prefill_tokens = sequence.num_tokens();
-  sequence.num_shared_tokens = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
+  sequence.num_shared_tokens = adopt(sequence);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
   const int received = sequence.num_preemptions == 0 ? sequence.request.num_received_tokens : 0;
   sequence.num_computed_tokens = std::max(sequence.num_computed_tokens, received);
@@ -193,6 +197,7 @@ void Scheduler::give_up_blocks(Sequence& sequence) {
   sequence.num_computed_tokens = 0;
   sequence.num_evicted_tokens = 0;
   sequence.num_shared_tokens = 0;
+  sequence.num_duplicate_tokens = 0;
   sequence.num_prefill_tokens = 0;
 }
 

@@ -7,8 +7,10 @@
 // comes, before anybody who came later; what prefix caching still finds on the device is not copied back.
 // Prefix caching: who is admitted takes the blocks that hold the beginning of its tokens, or that others fill in this
 // very step; one token at least is computed, for the logits. Samples of one prompt: when it has been computed, each
-// gets a fork of its blocks. Source of the rules: vLLM, vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for
-// the reservation and swapping (where the samples of a prompt swap together; here each is a sequence of its own).
+// gets a fork of its blocks. With KvSkip::duplicate_prompts a request whose prompt is that of one that runs takes the
+// blocks of all of it, and computes the last token for the logits. Source of the rules: vLLM,
+// vllm/v1/core/sched/scheduler.py, and vllm/core/scheduler.py for the reservation and swapping (where the samples of a
+// prompt swap together; here each is a sequence of its own).
 #pragma once
 
 #include <cstdint>
@@ -139,6 +141,9 @@ class Scheduler {
   void publish(Sequence& sequence, int num_tokens);
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
+  [[nodiscard]] int adopt(Sequence& sequence);
+  [[nodiscard]] const Sequence* duplicate_of(const Sequence& sequence) const;
+  [[nodiscard]] bool has_prompt(const Sequence& sequence) const;
   [[nodiscard]] bool swap_out(Sequence& sequence);
   [[nodiscard]] bool swap_in(Sequence& sequence);
   void receive(Sequence& sequence);

@@ -82,6 +82,7 @@ void Scheduler::start_samples(Sequence& first) {
     auto sequence = std::make_unique<Sequence>(first.request);
     sequence->sample = sample;
     sequence->head_set = first.head_set;
+    sequence->prompt_hash = first.prompt_hash;
     sequence->request.n = 1;
     sequence->request.id += sample;
     sequence->request.sampling.seed += static_cast<std::uint64_t>(sample);

@@ -25,7 +25,7 @@ std::optional<std::string> refusal_of_samples(const Request& request, const Engi
 
 std::optional<std::string> Scheduler::refusal(const Request& request) const {
   const auto prompt = static_cast<std::int64_t>(request.prompt_token_ids.size());
-  if (prompt == 0) return "the prompt is empty";
+  if (prompt == 0) return request.num_padding_tokens > 0 ? "the prompt is nothing but padding" : "the prompt is empty";
   if (request.max_tokens < 1) return "max_tokens must be at least 1, not " + std::to_string(request.max_tokens);
 
   const std::int64_t total = prompt + request.max_tokens;

@@ -22,7 +22,9 @@ void ServingReport::add(const Sequence& sequence, RequestRecords records) {
                         .tpot = sequence.tpot(),
                         .latency = sequence.latency()});
   if (sequence.sample == 0) num_prompt_tokens += sequence.num_prompt_tokens();
+  if (sequence.sample == 0) num_padding_tokens += sequence.request.num_padding_tokens;
   num_cached_tokens += sequence.num_cached_tokens;
+  num_duplicate_tokens += sequence.num_duplicate_tokens;
   num_generated_tokens += sequence.num_generated();
   num_preemptions += sequence.num_preemptions;
 }

@@ -104,6 +104,8 @@ struct ServingReport {
   std::int64_t num_steps = 0;
   std::int64_t num_prompt_tokens = 0;     // of finished requests, once for all samples of a request
   std::int64_t num_cached_tokens = 0;     // of these, found by prefix caching
+  std::int64_t num_padding_tokens = 0;    // that prompts came with and that were skipped, beside them
+  std::int64_t num_duplicate_tokens = 0;  // of prompts that others wrote
   std::int64_t num_generated_tokens = 0;  // of finished requests
   int num_preemptions = 0;
   DraftCounts drafts{};

@@ -26,6 +26,8 @@ void ServingMetrics::add(const Sequence& sequence, std::optional<Seconds> alone)
   if (slowdown) slowdown_.add(Seconds(*slowdown));
   within_ += meets_objective(sequence, slowdown) ? 1 : 0;
   if (sequence.sample == 0) prompt_tokens_ += sequence.num_prompt_tokens();
+  if (sequence.sample == 0) padding_tokens_ += sequence.request.num_padding_tokens;
+  duplicate_tokens_ += sequence.num_duplicate_tokens;
   output_tokens_ += sequence.num_generated();
   const int stored = sequence.request.num_received_tokens;
   cached_tokens_ += std::max(sequence.num_cached_tokens, stored);

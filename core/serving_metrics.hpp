@@ -48,6 +48,9 @@ class ServingMetrics {
   // store alone.
   [[nodiscard]] std::int64_t cached_tokens() const { return each_ * cached_tokens_; }
   [[nodiscard]] std::int64_t stored_tokens() const { return each_ * stored_tokens_; }
+  // Whose K and V were not written (KvSkip): padding, which prompt_tokens() leaves out, and prompts that others wrote.
+  [[nodiscard]] std::int64_t padding_tokens() const { return each_ * padding_tokens_; }
+  [[nodiscard]] std::int64_t duplicate_tokens() const { return each_ * duplicate_tokens_; }
   [[nodiscard]] std::int64_t preemptions() const { return each_ * preemptions_; }
   [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
 
@@ -58,7 +61,7 @@ class ServingMetrics {
   std::int64_t each_ = 1;
   QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
   std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, stored_tokens_ = 0,
-               preemptions_ = 0;
+               padding_tokens_ = 0, duplicate_tokens_ = 0, preemptions_ = 0;
   Seconds begin_, end_;
 };
 

@@ -37,10 +37,28 @@ namespace {
   }
 }
 
-enum Stream : std::uint32_t { kArrivals, kPromptLengths, kOutputLengths, kTokens, kFirstPrefix };
+// Prefixes count from kFirstPrefix on, and do not reach the last ones.
+enum Stream : std::uint32_t {
+  kArrivals,
+  kPromptLengths,
+  kOutputLengths,
+  kTokens,
+  kFirstPrefix,
+  kRepeats = 0xFFFFFFFE,
+  kPrompts = 0xFFFFFFFF
+};
 
 [[nodiscard]] std::mt19937_64 stream(std::uint64_t seed, std::uint32_t which) {
   std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), which};
+  return std::mt19937_64(words);
+}
+
+// Of the prompt with an id.
+[[nodiscard]] std::mt19937_64 prompt_stream(std::uint64_t seed, std::int64_t id) {
+  const auto word = static_cast<std::uint64_t>(id);
+  std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                      static_cast<std::uint32_t>(kPrompts), static_cast<std::uint32_t>(word),
+                      static_cast<std::uint32_t>(word >> 32)};
   return std::mt19937_64(words);
 }
 
@@ -95,6 +113,10 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
   if (gamma_gaps && !(workload.burstiness > 0)) found.emplace_back("burstiness: must be above 0");
   if (workload.prefix_tokens < 0) found.emplace_back("prefix_tokens: must not be negative");
   if (workload.prefixes < 1) found.emplace_back("prefixes: must be at least 1");
+  if (!(workload.duplicate_prompts >= 0 && workload.duplicate_prompts <= 1))
+    found.emplace_back("duplicate_prompts: must be a share, at least 0 and at most 1");
+  if (workload.padding.to == PadTo::length && workload.padding.tokens < 1)
+    found.emplace_back("pad_to: must be at least 1 token");
   if (workload.vocab_size < 2) found.emplace_back("vocab_size: must be at least 2");
   const bool recorded = workload.arrival == ArrivalKind::replay || !workload.recorded.empty();
   if (recorded && workload.recorded.size() < static_cast<std::size_t>(workload.requests))
@@ -118,7 +140,9 @@ RequestSource::RequestSource(RequestWorkload workload)
       arrivals_(stream(workload_.seed, kArrivals)),
       prompt_lengths_(stream(workload_.seed, kPromptLengths)),
       output_lengths_(stream(workload_.seed, kOutputLengths)),
-      tokens_(stream(workload_.seed, kTokens)) {}
+      tokens_(stream(workload_.seed, kTokens)),
+      repeats_(stream(workload_.seed, kRepeats)),
+      padded_length_(padded_length()) {}
 
 RecordedRequest RequestSource::draw() {
   RecordedRequest drawn;
@@ -133,28 +157,68 @@ RecordedRequest RequestSource::draw() {
   return drawn;
 }
 
-std::vector<TokenId> RequestSource::draw_prompt(int num_tokens) {
-  const auto range = static_cast<std::uint64_t>(workload_.vocab_size);
+std::vector<TokenId> RequestSource::draw_prompt(const RecordedRequest& drawn) {
+  const int num_tokens = drawn.prompt_tokens;
+  const std::uint64_t first = workload_.padding.to == PadTo::nothing ? 0 : kPadToken + 1;
+  const std::uint64_t range = static_cast<std::uint64_t>(workload_.vocab_size) - first;
   const int shared = std::min(workload_.prefix_tokens, num_tokens - 1);
   std::vector<TokenId> tokens;
   tokens.reserve(static_cast<std::size_t>(num_tokens));
   const auto fill_to = [&](int end, std::mt19937_64& random) {
-    while (static_cast<int>(tokens.size()) < end) tokens.push_back(static_cast<TokenId>(random() % range));
+    while (static_cast<int>(tokens.size()) < end) tokens.push_back(static_cast<TokenId>(first + random() % range));
   };
   if (shared > 0) {
-    const auto prefix = static_cast<std::uint32_t>(given_ % workload_.prefixes);
+    const std::int64_t turn = drawn.prompt_id < 0 ? given_ : drawn.prompt_id;
+    const auto prefix = static_cast<std::uint32_t>(turn % workload_.prefixes);
     std::mt19937_64 common = stream(workload_.seed, kFirstPrefix + prefix);
     fill_to(shared, common);
   }
-  fill_to(num_tokens, tokens_);
+  if (drawn.prompt_id < 0) {
+    fill_to(num_tokens, tokens_);
+  } else {
+    std::mt19937_64 own = prompt_stream(workload_.seed, drawn.prompt_id);
+    fill_to(num_tokens, own);
+  }
   return tokens;
+}
+
+// Its own prompt has been drawn all the same: the share of repeated ones changes nothing about the others.
+void RequestSource::repeat(std::vector<TokenId>& prompt) {
+  if (workload_.duplicate_prompts <= 0) return;
+  const bool repeats = uniform(repeats_) < workload_.duplicate_prompts && given_ > 0;
+  if (repeats)
+    prompt = prompt_before_;
+  else
+    prompt_before_ = prompt;
+}
+
+int RequestSource::padded_length() const {
+  if (workload_.padding.to != PadTo::longest) return workload_.padding.tokens;
+  int longest = 0;
+  std::mt19937_64 lengths = prompt_lengths_;  // as they will be drawn
+  for (int index = 0; index < workload_.requests; ++index)
+    longest = std::max(longest, workload_.recorded.empty()
+                                    ? draw_length(workload_.prompt, lengths)
+                                    : workload_.recorded[static_cast<std::size_t>(index)].prompt_tokens);
+  return longest;
+}
+
+void RequestSource::pad(Request& request) const {
+  if (workload_.padding.to == PadTo::nothing) return;
+  const int missing = std::max(0, padded_length_ - static_cast<int>(request.prompt_token_ids.size()));
+  if (workload_.padding.skipped)
+    request.num_padding_tokens = missing;
+  else
+    request.prompt_token_ids.insert(request.prompt_token_ids.begin(), static_cast<std::size_t>(missing), kPadToken);
 }
 
 std::optional<Request> RequestSource::next() {
   if (given_ == workload_.requests) return std::nullopt;
   const RecordedRequest drawn = draw();
   Request request;
-  request.prompt_token_ids = draw_prompt(drawn.prompt_tokens);
+  request.prompt_token_ids = draw_prompt(drawn);
+  repeat(request.prompt_token_ids);
+  pad(request);
   request.max_tokens = drawn.output_tokens;
   request.sampling = workload_.sampling;
   request.sampling.seed += static_cast<std::uint64_t>(given_);

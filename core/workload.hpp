@@ -9,7 +9,9 @@
 // Lengths are drawn from distributions, or those that were recorded. Times, lengths and tokens have a random stream
 // each: to change how requests arrive changes nothing else about them.
 //
-// A prompt is random tokens, which no other has, after `prefix_tokens` that all prompts of its prefix share.
+// A prompt is random tokens, which no other has, after `prefix_tokens` that all prompts of its prefix share. A share of
+// the requests may ask what the one before them asks, and prompts may be padded to one length, as programs do that take
+// batches of equal lengths.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +43,17 @@ struct RecordedRequest {
   Seconds arrival;  // ascending
   int prompt_tokens = 1;
   int output_tokens = 1;
+  std::int64_t prompt_id = -1;  // requests of one id have the same prompt, as far as the shorter goes; -1: its own
 };
+
+// Pad tokens in front of prompts that are shorter.
+enum class PadTo : std::uint8_t { nothing, longest, length };
+struct PromptPadding {
+  PadTo to = PadTo::nothing;
+  int tokens = 0;        // PadTo::length
+  bool skipped = false;  // by who serves them (KvSkip): requests come without them, and say how many there were
+};
+inline constexpr TokenId kPadToken = 0;  // no other token of a workload with padding is this one
 
 struct RequestWorkload {
   int requests = 1;
@@ -52,8 +64,10 @@ struct RequestWorkload {
   double burstiness = 1;           // gamma
   int prefix_tokens = 0;           // of each prompt, which is longer
   int prefixes = 1;                // different ones, taken in turn
-  int vocab_size = 32000;          // tokens are below
-  SamplingParams sampling{};       // of every request; each has a seed of its own, counted from this one
+  double duplicate_prompts = 0;    // share of the requests that have the prompt of the one before them
+  PromptPadding padding{};
+  int vocab_size = 32000;     // tokens are below
+  SamplingParams sampling{};  // of every request; each has a seed of its own, counted from this one
   std::uint64_t seed = 1;
   std::vector<RecordedRequest> recorded{};  // if any, the first `requests` have these lengths; replay: also these times
 };
@@ -75,10 +89,15 @@ class RequestSource {
 
  private:
   [[nodiscard]] RecordedRequest draw();
-  [[nodiscard]] std::vector<TokenId> draw_prompt(int num_tokens);
+  [[nodiscard]] std::vector<TokenId> draw_prompt(const RecordedRequest& drawn);
+  void repeat(std::vector<TokenId>& prompt);
+  void pad(Request& request) const;
+  [[nodiscard]] int padded_length() const;
 
   RequestWorkload workload_;
-  std::mt19937_64 arrivals_, prompt_lengths_, output_lengths_, tokens_;
+  std::mt19937_64 arrivals_, prompt_lengths_, output_lengths_, tokens_, repeats_;
+  int padded_length_ = 0;
+  std::vector<TokenId> prompt_before_;  // where some are repeated
   int given_ = 0;
   Seconds now_;
 };

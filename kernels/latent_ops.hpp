@@ -24,7 +24,7 @@ struct LatentSizes {
 };
 
 // Rotates the last qk_rope_head_dim values of each query head, and each token's key, in place; writes latents and keys
-// to the cache. A token whose slot is negative, or in the skip set, is not written.
+// to the cache. A token whose slot is negative is not written.
 struct LatentRopeArgs {
   LatentSizes sizes;
   float* q = nullptr;                          // [num_tokens, q_stride], first num_heads * qk_head_dim used
@@ -36,8 +36,7 @@ struct LatentRopeArgs {
   const float* cos_sin = nullptr;              // [max_position, qk_rope_head_dim]: cos of half as many angles, then sin
   KvCacheView cache;                           // of latents: one KV head of latent_width, v = k
   int num_tokens = 0;
-  const std::uint32_t* skip_set = nullptr;  // bit s % 32 of word s / 32 is set when slot s is skipped; or null
-  bool neighbours = true;                   // which pairs are turned
+  bool neighbours = true;  // which pairs are turned
 };
 
 // Latents and keys of the tokens [begin, end) of a sequence, out of the cache.

@@ -134,7 +134,7 @@ struct KvCacheView {
 
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
 // or pairs of neighbours (2 i, 2 i + 1), of the first rotary_dim values of a head;
-// writes Q and K back in place and K, V to the cache. A token whose slot is negative, or in the skip set, is not
+// writes Q and K back in place and K, V to the cache. A token whose slot is negative is not
 // written (Opt-KV, see ReshapeAndCacheArgs). Without cos_sin nothing is rotated: models with ALiBi. With kivi4 and
 // kivi2 nothing is written: K and V of the buffer are rounded to F16, for quantize_groups and attention to read.
 struct RopeAndCacheArgs {
@@ -144,7 +144,6 @@ struct RopeAndCacheArgs {
   const float* cos_sin = nullptr;  // [max_position, rotary_dim]: cos of rotary_dim / 2 angles, then sin; or null
   KvCacheView cache;
   int num_tokens = 0, num_heads = 0;
-  const std::uint32_t* skip_set = nullptr;  // bit s % 32 of word s / 32 is set when slot s is skipped; or null
   // [num_tokens, num_kv_heads]: a slot for each head instead of slot_mapping, where heads keep different tokens; or
   // null.
   const std::int64_t* head_slots = nullptr;
@@ -225,14 +224,13 @@ struct AttentionScoresArgs {
   int sums_stride = 0;  // >= every context
 };
 
-// Writes K and V of new tokens to their slots. Opt-KV's write filter (LLM-CoOpt, arXiv:2602.09323): a token whose slot
-// is negative, or in the skip set, is not written.
+// Writes K and V of new tokens to their slots. Opt-KV's write filter (LLM-CoOpt, arXiv:2602.09323): a token of its skip
+// set has a negative slot, and is not written (docs/decisions/0038-skip-set.md).
 struct ReshapeAndCacheArgs {
   const float* k = nullptr;                    // [num_tokens, kv_stride], first num_kv_heads * head_dim used
   const float* v = nullptr;                    // [num_tokens, kv_stride]
   std::int64_t kv_stride = 0;                  // values between tokens
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
-  const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32 is set when slot s is skipped; or null
   KvCacheView cache;
   int num_tokens = 0;
 };

@@ -62,6 +62,15 @@ void add_load_problems(std::vector<std::string>& found, const ExpertLoad& load, 
   }
 }
 
+void add_sharing_problems(std::vector<std::string>& found, const std::string& option, const ModelShape& model) {
+  if (model.has_compressed_entries())
+    found.push_back(option + " cannot serve " + model.name +
+                    ": its windows of tokens and open entries are of whole sequences, not of blocks");
+  if (model.has_delta_nets())
+    found.push_back(option + " cannot serve " + model.name +
+                    ": the states of its gated delta nets are of whole sequences, not of blocks");
+}
+
 }  // namespace
 
 std::string problem(ActivationMode mode, const ModelShape& model) {
@@ -88,12 +97,8 @@ std::vector<std::string> problems(const EngineOptions& options, const ModelShape
     fill(text, "{window}", std::to_string(sliding_window(model)));
     found.push_back(std::move(text));
   }
-  if (options.enable_prefix_caching && model.has_compressed_entries())
-    found.push_back("enable_prefix_caching cannot serve " + model.name +
-                    ": its windows of tokens and open entries are of whole sequences, not of blocks");
-  if (options.enable_prefix_caching && model.has_delta_nets())
-    found.push_back("enable_prefix_caching cannot serve " + model.name +
-                    ": the states of its gated delta nets are of whole sequences, not of blocks");
+  if (options.enable_prefix_caching) add_sharing_problems(found, "enable_prefix_caching", model);
+  if (options.kv_skip.duplicate_prompts) add_sharing_problems(found, "kv_cache_skip duplicate_prompts", model);
   if (options.speculative_config.enabled() && (model.has_compressed_entries() || model.has_delta_nets()))
     found.push_back("speculative_config cannot serve " + model.name +
                     ": a rejected token could not be taken back out of its " +

@@ -127,6 +127,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   json["requests"] = served.metrics.requests();
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
+  add_skipped(served.metrics.padding_tokens(), served.metrics.duplicate_tokens(), json);
   for (const auto& [metric, figure] : compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
   json["busy_seconds"] = served.busy.value();
   json["preemptions"] = served.num_preemptions;

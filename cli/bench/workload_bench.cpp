@@ -12,12 +12,14 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/step_choices.hpp"
+#include "cli/serving/serving_report.hpp"
 #include "config/conversations_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/generate/serve_replicas.hpp"
 #include "engine/measure/conversation_requests.hpp"
+#include "engine/tokenizer/pad_token.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -71,6 +73,7 @@ struct ServingFigures {
   options.engine.prefix_eviction = parse_option("--prefix-eviction", choices.prefix_eviction, [&](const auto& text) {
     return parse_prefix_eviction(text, choices.enable_prefix_caching);
   });
+  options.engine.kv_skip = parse_skip(choices.skip);
   set_speculation(setting.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
   return options;
@@ -107,15 +110,17 @@ struct ServingFigures {
 
 // The requests' tokens, all at once, one after the other.
 [[nodiscard]] engine::NextRequest as_tokens(const std::vector<engine::TextRequest>& requests,
-                                            const engine::Tokenizer& tokenizer) {
-  return [&requests, &tokenizer, next = std::size_t{}]() mutable -> std::optional<Request> {
+                                            const engine::Tokenizer& tokenizer, const KvSkip& skip) {
+  return [&requests, &tokenizer, skip, next = std::size_t{}]() mutable -> std::optional<Request> {
     if (next == requests.size()) return std::nullopt;
     const engine::TextRequest& text = requests[next];
-    return Request{.id = static_cast<SequenceId>(next++),
-                   .prompt_token_ids = tokenizer.encode(text.prompt, engine::SpecialTokens::add),
-                   .max_tokens = text.max_tokens,
-                   .sampling = text.sampling,
-                   .eos = text.eos};
+    Request request{.id = static_cast<SequenceId>(next++),
+                    .prompt_token_ids = tokenizer.encode(text.prompt, engine::SpecialTokens::add),
+                    .max_tokens = text.max_tokens,
+                    .sampling = text.sampling,
+                    .eos = text.eos};
+    if (skip.padding) take_out_padding(request, *skip.pad_token_id);
+    return request;
   };
 }
 
@@ -139,7 +144,8 @@ struct ServingFigures {
                                               ProgressBar& bar) {
   const engine::Tokenizer tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
   const std::vector<engine::TextRequest> requests = requests_of(choices, conversations, tokenizer, weights.shape);
-  const EngineOptions options = engine::served_options(asked, weights.shape);
+  EngineOptions options = engine::served_options(asked, weights.shape);
+  options.kv_skip = engine::with_pad_token(options.kv_skip, folder, tokenizer);
   const auto replicas = engine::open_replicas(weights, options, asked, choices.data_parallel_size);
   if (report.heading.empty())
     report.heading = {std::to_string(replicas->count()) + " replicas on " + replicas->executor(0).device_name() +
@@ -150,8 +156,9 @@ struct ServingFigures {
     served.duration = std::max(served.duration, sequence.token_times.back());
     bar.update("serving", static_cast<double>(served.requests.size()) / static_cast<double>(requests.size()));
   };
-  const engine::ServedWorkload run = engine::serve_on_replicas(*replicas, options, replica_choices(choices),
-                                                               as_tokens(requests, tokenizer), {.on_finished = finish});
+  const engine::ServedWorkload run =
+      engine::serve_on_replicas(*replicas, options, replica_choices(choices),
+                                as_tokens(requests, tokenizer, options.kv_skip), {.on_finished = finish});
   served.num_steps = run.num_steps;
   served.executor_time = run.busy;
   served.drafts = run.drafts;
@@ -183,6 +190,7 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"generated_tokens_per_second", figures.generated_tokens_per_second},
                                  {"ttft_seconds_median", figures.ttft_median.value()},
                                  {"tpot_seconds_median", figures.tpot_median.value()}});
+  add_skipped(served.num_padding_tokens, served.num_duplicate_tokens, report.json["rows"].back());
 }
 
 // All rows draft, or none does.

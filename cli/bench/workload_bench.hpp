@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
+#include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "engine/parallel/division.hpp"
 
@@ -19,6 +20,7 @@ struct WorkloadChoices {
   int max_num_batched_tokens = 2048;
   bool enable_prefix_caching = false;
   std::string prefix_eviction = "lru";
+  SkipChoices skip;
   int data_parallel_size = 1;  // replicas that share the CPU
   std::string routing = "round_robin";
 };

@@ -148,8 +148,8 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option :
        {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--activations", "--num-prompts", "--seed",
-        "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction",
-        "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
+        "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction", "--kv-cache-skip",
+        "--pad-token-id", "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
@@ -223,6 +223,8 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
                 "Workload: prompts that begin alike share what has been computed")
       ->needs(file);
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
+  add_skip_options(command, choices.skip);
+  command.get_option("--kv-cache-skip")->needs(file);
   command
       .add_option("--data-parallel-size", choices.data_parallel_size,
                   "Workload: replicas that share the CPU's cores and memory, each with its own KV cache")

@@ -44,6 +44,7 @@ struct RunChoices {
   std::string kv_cache_memory;
   std::string swap_space;
   std::string prefix_eviction = "lru";
+  SkipChoices skip;
   engine::GeneratorOptions generator;
   SpeculationChoices speculation;
   OutputOptions output;
@@ -125,6 +126,7 @@ void refuse_idle_figures(const RunChoices& choices) {
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
   refuse_idle_figures(choices);
   options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
+  options.engine.kv_skip = parse_skip(choices.skip);
   options.engine.activations = parse_option("--activations", choices.activations, parse_activations);
   options.engine.prefix_eviction = parse_option("--prefix-eviction", choices.prefix_eviction, [&](const auto& text) {
     return parse_prefix_eviction(text, options.engine.enable_prefix_caching);
@@ -196,6 +198,7 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
   command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
                    "Prompts that begin alike share what has been computed");
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp);
+  add_skip_options(command, choices.skip);
   command.add_option("--kv-retention", choices.kv_retention,
                      "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O)");
   command.add_option("--sink-tokens", engine.kv_retention.sink_tokens, "sinks: the first tokens, which stay")

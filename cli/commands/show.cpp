@@ -126,6 +126,7 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
   add("kv_cache.block_size", std::to_string(options.block_size));
   add("kv_cache.dtype", std::string(name(options.kv_cache_dtype)));
   add("kv_cache.retention", std::string(name(options.kv_retention.policy)));
+  add("kv_cache.skip", text_of(options.kv_skip));
   add("engine.enable_prefix_caching", options.enable_prefix_caching ? "true" : "false");
   if (options.enable_prefix_caching) add("engine.prefix_eviction", std::string(name(options.prefix_eviction)));
   add("engine.max_num_seqs", std::to_string(options.max_num_seqs));

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/axis_title.hpp"
 #include "cli/output/draft_report.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
@@ -43,41 +42,6 @@ struct SimulateChoices {
   int threads = 0;  // 0: all cores
   OutputOptions output;
 };
-
-[[nodiscard]] Table sweep_table(const std::vector<Simulation>& all) {
-  Table table;
-  table.columns = {"machine"};
-  for (const auto& [key, value] : all.front().choices) table.columns.push_back(axis_title(key));
-  for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
-                             "KV blocks used at most", "preemptions"})
-    table.columns.emplace_back(column);
-  const bool has_few = std::ranges::any_of(all, [](const auto& each) { return each.server.few_heads.has_value(); });
-  if (has_few) table.columns.emplace_back("requests with few KV heads");
-  for (const Simulation& simulation : all) {
-    std::vector<Cell> row{simulation.machine};
-    for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
-    const auto add_rate = [&](const char* metric) {
-      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
-    };
-    add_rate("requests_per_second");
-    add_rate("output_tokens_per_second");
-    for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
-      const auto figure = simulation.figures.find(metric);
-      if (figure == simulation.figures.end())
-        row.emplace_back("");
-      else
-        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
-    }
-    add_rate("goodput");
-    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) /
-                        static_cast<double>(simulation.run.num_blocks);
-    row.emplace_back(percent(used), used);
-    row.emplace_back(std::to_string(simulation.run.num_preemptions));
-    if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
 
 [[nodiscard]] Table bound_table(const sim::ServingRun& run) {
   Table table;

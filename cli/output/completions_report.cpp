@@ -53,6 +53,9 @@ Report completions_report(const std::vector<std::string>& prompts, const engine:
                                {"duration_seconds", served.duration.value()},
                                {"steps", served.num_steps},
                                {"preemptions", served.num_preemptions}};
+  if (served.num_padding_tokens > 0) report.json["statistics"]["skipped_padding_tokens"] = served.num_padding_tokens;
+  if (served.num_duplicate_tokens > 0)
+    report.json["statistics"]["skipped_duplicate_tokens"] = served.num_duplicate_tokens;
   if (served.drafts.num_drafts > 0) report.json["speculation"] = draft_json(drafts_of(served));
   return report;
 }
@@ -85,6 +88,9 @@ std::string serving_summary(const ServingReport& report) {
   if (!tpot.empty()) text += ", TPOT " + config::short_text(median(tpot));
   if (report.num_cached_tokens > 0)
     text += "; " + std::to_string(report.num_cached_tokens) + " prompt tokens were cached";
+  if (const std::int64_t skipped = report.num_padding_tokens + report.num_duplicate_tokens; skipped > 0)
+    text += "; " + std::to_string(skipped) + " tokens were skipped (" + std::to_string(report.num_padding_tokens) +
+            " of padding, " + std::to_string(report.num_duplicate_tokens) + " of duplicate prompts)";
   if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
   if (report.drafts.num_drafts > 0) text += "\n" + draft_summary(drafts_of(report));
   return text;

@@ -33,6 +33,28 @@ PrefixEviction parse_prefix_eviction(const std::string& text, bool enable_prefix
   return text == "lfu" ? PrefixEviction::lfu : PrefixEviction::lru;
 }
 
+void add_skip_options(CLI::App& command, SkipChoices& choices) {
+  command
+      .add_option("--kv-cache-skip", choices.words,
+                  "Tokens that are not written to the KV cache: padding of prompts, duplicate_prompts served together, "
+                  "or all of them")
+      ->option_text("padding,duplicate_prompts")
+      ->delimiter(',');
+  command.add_option("--pad-token-id", choices.pad_token_id, "With padding: the pad token, if not the model folder's")
+      ->check(at_least(0));
+}
+
+KvSkip parse_skip(const SkipChoices& choices) {
+  KvSkip skip;
+  for (const std::string& word : choices.words)
+    if (!add_word(skip, word))
+      throw InputError("--kv-cache-skip", "'" + word + "' cannot be skipped; use " + kKvSkipWords);
+  if (choices.pad_token_id && !skip.padding)
+    throw InputError("--pad-token-id", "does nothing without --kv-cache-skip padding");
+  skip.pad_token_id = choices.pad_token_id;
+  return skip;
+}
+
 RetentionPolicy parse_policy(const std::string& text) {
   if (const auto policy = parse_retention_policy(text)) return *policy;
   throw InputError("'" + text + "' is not a policy; use all, window, sinks or heavy-hitters");

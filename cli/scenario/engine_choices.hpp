@@ -2,7 +2,9 @@
 // share a model, with vLLM's names.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/engine_options.hpp"
 #include "engine/parallel/division.hpp"
@@ -28,6 +30,15 @@ inline constexpr const char* kPrefixEvictionHelp =
     "Prefix caching: which free blocks are given out first: lru, those used longest ago; lfu, those used least, with "
     "aging";
 [[nodiscard]] PrefixEviction parse_prefix_eviction(const std::string& text, bool enable_prefix_caching);
+
+// --kv-cache-skip and --pad-token-id.
+struct SkipChoices {
+  std::vector<std::string> words;
+  std::optional<int> pad_token_id;
+};
+void add_skip_options(CLI::App& command, SkipChoices& choices);
+// Throws InputError.
+[[nodiscard]] KvSkip parse_skip(const SkipChoices& choices);
 
 // "all", "window", "sinks" or "heavy-hitters". Throws InputError.
 [[nodiscard]] RetentionPolicy parse_policy(const std::string& text);

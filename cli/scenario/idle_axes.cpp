@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 12> kElsewhere{"schema",  "question",    
 
 // What decides which steps there are, and no step's price. max_num_seqs and max_num_batched_tokens take memory, so that
 // fewer sequences fit.
-constexpr std::array<std::string_view, 6> kScheduling{"engine.batching",
+constexpr std::array<std::string_view, 7> kScheduling{"kv_cache.skip",
+                                                      "engine.batching",
                                                       "engine.preemption_mode",
                                                       "engine.swap_space",
                                                       "engine.enable_chunked_prefill",

@@ -171,6 +171,7 @@ void SweepCursor::plan_requests() {
   point_.few_heads = std::move(server.few_heads);
   if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long
     point_.requests = study::resolve_requests(scenario, point_.model);
+  point_.requests.padding.skipped = point_.options.kv_skip.padding;
 }
 
 // Sets the keys that differ from the point before. A section that is set takes its keys along, so they are set again,

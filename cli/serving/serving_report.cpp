@@ -150,6 +150,11 @@ Json timeline_json(const ServingTimeline& timeline) {
   return json;
 }
 
+void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json) {
+  if (padding > 0) json["skipped_padding_tokens"] = padding;
+  if (duplicates > 0) json["skipped_duplicate_tokens"] = duplicates;
+}
+
 std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {
   const std::map<std::string, double> figures = serving_figures(metrics);
   std::vector<std::string> lines{
@@ -161,6 +166,10 @@ std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const S
     lines.push_back(std::to_string(found) + " prompt tokens found by prefix caching");
   if (metrics.stored_tokens() > 0)
     lines.push_back(std::to_string(metrics.stored_tokens()) + " prompt tokens read from the KV store");
+  if (metrics.padding_tokens() > 0)
+    lines.push_back(std::to_string(metrics.padding_tokens()) + " tokens of padding skipped, beside the prompts");
+  if (metrics.duplicate_tokens() > 0)
+    lines.push_back(std::to_string(metrics.duplicate_tokens()) + " prompt tokens skipped in duplicates of prompts");
   if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
   if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
     lines.push_back("goodput " + number(figures.at("goodput")) + " requests/s: " + percent(share_within(metrics)) +

@@ -1,6 +1,7 @@
 // What a serving run comes to: figures by metric name, as tables and as JSON.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ inline constexpr const char* kFewHeadsRequests = "requests_with_few_heads";
 [[nodiscard]] Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, int num_engines,
                                    std::size_t rows = 10);
 [[nodiscard]] Json timeline_json(const ServingTimeline& timeline);
+
+// Tokens whose K and V were not written (KvSkip), where there were any.
+void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json);
 
 // "61.5 requests/s, 13,000 tokens/s, ..." in lines.
 [[nodiscard]] std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective);

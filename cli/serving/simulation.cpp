@@ -82,6 +82,11 @@ namespace {
   return done;
 }
 
+// Of padding and of duplicate prompts.
+[[nodiscard]] std::int64_t skipped_tokens(const Simulation& simulation) {
+  return simulation.run.metrics.padding_tokens() + simulation.run.metrics.duplicate_tokens();
+}
+
 }  // namespace
 
 sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
@@ -174,6 +179,44 @@ std::string label(const Simulation& simulation) {
   return text;
 }
 
+Table sweep_table(const std::vector<Simulation>& all) {
+  Table table;
+  table.columns = {"machine"};
+  for (const auto& [key, value] : all.front().choices) table.columns.push_back(axis_title(key));
+  for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
+                             "KV blocks used at most", "preemptions"})
+    table.columns.emplace_back(column);
+  const bool has_few = std::ranges::any_of(all, [](const auto& each) { return each.server.few_heads.has_value(); });
+  if (has_few) table.columns.emplace_back("requests with few KV heads");
+  const bool skips = std::ranges::any_of(all, [](const Simulation& each) { return skipped_tokens(each) > 0; });
+  if (skips) table.columns.emplace_back("skipped tokens");
+  for (const Simulation& simulation : all) {
+    std::vector<Cell> row{simulation.machine};
+    for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
+    const auto add_rate = [&](const char* metric) {
+      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
+    };
+    add_rate("requests_per_second");
+    add_rate("output_tokens_per_second");
+    for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
+      const auto figure = simulation.figures.find(metric);
+      if (figure == simulation.figures.end())
+        row.emplace_back("");
+      else
+        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
+    }
+    add_rate("goodput");
+    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) /
+                        static_cast<double>(simulation.run.num_blocks);
+    row.emplace_back(percent(used), used);
+    row.emplace_back(std::to_string(simulation.run.num_preemptions));
+    if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
+    if (skips) row.emplace_back(std::to_string(skipped_tokens(simulation)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Json to_json(const Simulation& simulation) {
   const sim::ServingRun& run = simulation.run;
   Json json{{"machine", simulation.machine}, {"choices", Json::object()}};
@@ -184,6 +227,7 @@ Json to_json(const Simulation& simulation) {
   json["prompt_tokens"] = run.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = run.metrics.cached_tokens();
   if (run.metrics.stored_tokens() > 0) json["stored_prompt_tokens"] = run.metrics.stored_tokens();
+  add_skipped(run.metrics.padding_tokens(), run.metrics.duplicate_tokens(), json);
   json["output_tokens"] = run.metrics.output_tokens();
   for (const auto& [metric, figure] : simulation.figures) json[metric] = figure;
   json["steps"] = run.num_steps;

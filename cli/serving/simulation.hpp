@@ -70,6 +70,9 @@ struct SimulatedPoint {
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);
 
+// A row for each; those that skipped tokens say how many.
+[[nodiscard]] Table sweep_table(const std::vector<Simulation>& all);
+
 [[nodiscard]] Json to_json(const Simulation& simulation);
 
 }  // namespace dculab::cli

@@ -59,6 +59,14 @@ constexpr KvClash kClashes[] = {
     {KvFeature::groups_by_load,
      "kv_retention {policy} cannot be combined with groups_by_load: what is kept counts blocks of one size", 0,
      kDropping},
+    {KvFeature::duplicate_prompts,
+     "kv_cache_skip duplicate_prompts cannot share blocks of kv_cache_dtype {dtype}: a block's newest tokens are kept "
+     "apart, per sequence",
+     kGrouped},
+    {KvFeature::duplicate_prompts,
+     "kv_retention {policy} cannot be combined with kv_cache_skip duplicate_prompts: what it leaves of a block is no "
+     "prompt",
+     0, kDropping},
     {KvFeature::samples, "kv_retention {policy} changes; ask for n = 1", 0, kDropping},
     {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},

@@ -82,8 +82,9 @@ enum class KvFeature : std::uint8_t {
   prefix_caching,
   swap,
   speculation,
-  whole_prompts,  // without enable_chunked_prefill
-  each_other,     // the format and the policy
+  whole_prompts,      // without enable_chunked_prefill
+  each_other,         // the format and the policy
+  duplicate_prompts,  // KvSkip
   groups_by_load,
   // Of a request, or of what serves it.
   samples,       // of one prompt, whose blocks they share

@@ -48,8 +48,8 @@ class StepInputs {
   [[nodiscard]] int num_positions() const { return num_positions_; }  // one past the last, evicted tokens counted
   [[nodiscard]] std::span<const TokenId> token_ids() const { return token_ids_; }
   [[nodiscard]] std::span<const std::int32_t> positions() const { return positions_; }  // [num_tokens]
-  // [num_tokens], -1 for tokens that are computed once more and must not be written. It goes by tokens, not by slots
-  // (Opt-KV's skip set): another sequence of the step may be the one that writes the slot.
+  // [num_tokens], -1 for tokens that are computed once more and must not be written: Opt-KV's skip set. It goes by
+  // tokens, for another sequence of the step may be the one that writes the slot.
   [[nodiscard]] std::span<const std::int64_t> slot_mapping() const { return slot_mapping_; }
   // Tokens whose logits are wanted, ascending.
   [[nodiscard]] std::span<const std::int32_t> logits_tokens() const { return logits_tokens_; }

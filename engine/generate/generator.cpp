@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "engine/tokenizer/pad_token.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "fields/utf8.hpp"
 
@@ -61,6 +62,13 @@ void require_samples(const TextRequest& request) {
     throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
 }
 
+// The options for a folder whose pad token is skipped.
+GeneratorOptions with_padding_of(const std::filesystem::path& folder, const Tokenizer& tokenizer,
+                                 GeneratorOptions options) {
+  options.engine.kv_skip = with_pad_token(options.engine.kv_skip, folder, tokenizer);
+  return options;
+}
+
 // An MTP layer stands in the model's own folder.
 GeneratorOptions with_own_layer(const std::filesystem::path& folder, GeneratorOptions options) {
   if (options.engine.speculative_config.method == SpeculativeMethod::mtp) options.speculative_model = folder;
@@ -75,7 +83,7 @@ Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions
 Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options)
     : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
       defaults_(read_generation_config(folder)),
-      options_(served_options(options, weights.shape)),
+      options_(served_options(with_padding_of(folder, tokenizer_, options), weights.shape)),
       model_(open_model(std::move(weights), options_, with_own_layer(folder, options))) {
   if (!options.speculative_model.empty()) require_same_tokens(folder, options.speculative_model);
   model_.executor->set_op_timing(OpTiming::off);
@@ -88,14 +96,16 @@ EngineOptions Generator::undrafted_options() const {
 }
 
 Request Generator::to_request(const TextRequest& request, std::size_t first_completion) const {
-  return {.id = static_cast<SequenceId>(first_completion),
-          .prompt_token_ids = tokenizer_.encode(request.prompt, SpecialTokens::add),
-          .max_tokens = request.max_tokens,
-          .n = request.n,
-          .sampling = request.sampling,
-          .stop_tokens = defaults_.eos_token_ids,
-          .eos = request.eos,
-          .arrival = {}};
+  Request result{.id = static_cast<SequenceId>(first_completion),
+                 .prompt_token_ids = tokenizer_.encode(request.prompt, SpecialTokens::add),
+                 .max_tokens = request.max_tokens,
+                 .n = request.n,
+                 .sampling = request.sampling,
+                 .stop_tokens = defaults_.eos_token_ids,
+                 .eos = request.eos,
+                 .arrival = {}};
+  if (options_.kv_skip.padding) take_out_padding(result, *options_.kv_skip.pad_token_id);
+  return result;
 }
 
 std::optional<std::string> Generator::submit(const TextRequest& request, std::size_t first_completion,

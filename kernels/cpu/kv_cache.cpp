@@ -86,16 +86,10 @@ void store_head(const float* values, int head_dim, float fixed_scale, T* to, flo
   }
 }
 
-// Negative when it is in the skip set.
-std::int64_t unless_skipped(std::int64_t slot, const std::uint32_t* skip_set) {
-  if (slot < 0 || skip_set == nullptr) return slot;
-  return (skip_set[slot / 32] >> (slot % 32) & 1U) != 0 ? -1 : slot;
-}
-
 // Where K and V of one head of a token go; negative when they are not written.
 std::int64_t written_slot(const RopeAndCacheArgs& args, int token, int head) {
   const std::ptrdiff_t index = std::ptrdiff_t{token} * args.cache.num_kv_heads + head;
-  return unless_skipped(args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token], args.skip_set);
+  return args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token];
 }
 
 template <typename T>
@@ -143,7 +137,7 @@ void latent_token(const LatentRopeArgs& args, int token) {
   float* head = args.q + token * args.q_stride + sizes.qk_nope_head_dim;
   for (int i = 0; i < sizes.num_heads; ++i, head += sizes.qk_head_dim()) turn(head, cos_sin, rope / 2);
   turn(latent + sizes.kv_lora_rank, cos_sin, rope / 2);
-  const std::int64_t slot = unless_skipped(args.slot_mapping[token], args.skip_set);
+  const std::int64_t slot = args.slot_mapping[token];
   if (slot >= 0)
     store_head(latent, sizes.latent_width(), cache.k_scale, static_cast<T*>(cache.k) + slot * sizes.latent_width(),
                std::is_same_v<T, Int8> ? cache.k_scales + slot : nullptr);

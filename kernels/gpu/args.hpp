@@ -185,13 +185,12 @@ struct PartRotaryEmbedding {
   std::int64_t stride = 0;  // values between tokens where rows hold something else; 0: Q, K and V
 };
 
-// Opt-KV's write filter: slots < 0 or in the skip set are not written.
+// Opt-KV's write filter: slots < 0 are not written.
 struct ReshapeAndCache {
   Input k;                                     // [num_tokens, kv_stride], first num_kv_heads * head_dim used
   Input v;                                     // the same
   std::int64_t kv_stride = 0;                  // values between tokens
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
-  const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32: slot s is skipped; or null
   KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2; v = k: K alone is written
   int num_tokens = 0;
 };

@@ -28,11 +28,6 @@ void store_head(const KvCacheView& cache, std::int64_t slot, int head, const flo
   store_cached(cache, KvTensor::v, slot, head, v);
 }
 
-bool is_skipped(const std::uint32_t* skip_set, std::int64_t slot) {
-  if (slot < 0) return true;
-  return skip_set != nullptr && (skip_set[slot / 32] >> (slot % 32) & 1U) != 0;
-}
-
 }  // namespace
 
 void rope_and_cache(const RopeAndCacheArgs& args) {
@@ -55,7 +50,7 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
       const std::ptrdiff_t index = std::ptrdiff_t{token} * cache.num_kv_heads + head;
       const std::int64_t slot = args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token];
       const std::ptrdiff_t first = std::ptrdiff_t{head} * cache.head_dim;
-      if (!is_skipped(args.skip_set, slot)) store_head(cache, slot, head, k + first, v + first);
+      if (slot >= 0) store_head(cache, slot, head, k + first, v + first);
     }
   }
 }
@@ -63,7 +58,7 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
 void reshape_and_cache(const ReshapeAndCacheArgs& args) {
   for (int token = 0; token < args.num_tokens; ++token) {
     const std::int64_t slot = args.slot_mapping[token], row = token * args.kv_stride;
-    if (is_skipped(args.skip_set, slot)) continue;
+    if (slot < 0) continue;
     for (int head = 0; head < args.cache.num_kv_heads; ++head) {
       const std::int64_t first = row + head * args.cache.head_dim;
       store_head(args.cache, slot, head, args.k + first, args.v + first);

@@ -40,8 +40,7 @@ void latent_rope_and_cache(const LatentRopeArgs& args) {
       turn(q + head * sizes.qk_head_dim() + sizes.qk_nope_head_dim, cos_sin, rope, args.neighbours);
     turn(latent + sizes.kv_lora_rank, cos_sin, rope, args.neighbours);
     const std::int64_t slot = args.slot_mapping[token];
-    const bool is_skipped = slot < 0 || (args.skip_set != nullptr && (args.skip_set[slot / 32] >> (slot % 32) & 1U));
-    if (!is_skipped) store_cached(args.cache, KvTensor::k, slot, 0, latent);
+    if (slot >= 0) store_cached(args.cache, KvTensor::k, slot, 0, latent);
   }
 }
 

@@ -59,7 +59,7 @@ void top_k(const TopKArgs& args);
 // No two tokens of a call have the same slot.
 void rope_and_cache(const RopeAndCacheArgs& args);
 
-// The skip set has a bit for each slot of the cache. Does not serve kivi4 and kivi2.
+// Does not serve kivi4 and kivi2.
 void reshape_and_cache(const ReshapeAndCacheArgs& args);
 
 // In order: a later pair may copy what an earlier one wrote.

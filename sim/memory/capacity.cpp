@@ -96,8 +96,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.block_bytes =
       (kv_bytes_per_token(model, options.kv_cache_dtype) + draft.kv_bytes_per_token) * options.block_size;
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
-  result.demand =
-      kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows && !options.enable_prefix_caching);
+  result.demand = kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows && !options.shares_blocks());
   result.state = kv_bytes_per_token(model, options.kv_cache_dtype) * result.demand.state_tokens;
   const std::int64_t held = result.demand(tokens_per_sequence);
   const std::int64_t blocks_each = (held + options.block_size - 1) / options.block_size;

@@ -54,7 +54,7 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks,
                   .kv_demand = kv_demand(parts.model, parts.options.kv_cache_dtype,
-                                         parts.machine.stack.frees_windows && !parts.options.enable_prefix_caching),
+                                         parts.machine.stack.frees_windows && !parts.options.shares_blocks()),
                   .draft_context = draft_context(parts),
                   .few_tokens_per_slot = tokens_per_slot_of_few(parts, role)},
                  BatchContents::lengths_only),

@@ -42,6 +42,7 @@ std::string find_requests_file(const config::Scenario& scenario) {
 RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelShape& model) {
   RequestWorkload workload = scenario.workload.served;
   workload.vocab_size = model.vocab_size;
+  workload.padding.skipped = scenario.options.kv_skip.padding;
   for (LengthDistribution* lengths : {&workload.prompt, &workload.output})
     if (lengths->kind != LengthKind::fixed) lengths->most = std::min(lengths->most, model.max_position_embeddings);
   if (!scenario.workload.file.empty()) {

@@ -137,6 +137,33 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK_THAT(refusal({"--n", "2", "--temperature", "0"}), ContainsSubstring("would all be the same"));
 }
 
+TEST_CASE("padding and prompts that come together are skipped, and no text changes") {
+  const Folder folder;
+  const std::string pad = "<|endoftext|>", dog = "Once upon a time there was a dog";
+  const auto served = [&](const std::string& text, const Arguments& more) {
+    Arguments arguments{"--prompts", folder.write("prompts.txt", text), "--temperature", "0", "--ignore-eos"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(generate(arguments));
+  };
+  const auto tokens = [](const Json& result, std::size_t index) { return result["completions"][index]["token_ids"]; };
+  const Json bare = served(dog + "\nTom\n" + dog + "\n", {});
+  const Json skipped = served(pad + pad + dog + "\n" + pad + pad + pad + "Tom\n" + pad + pad + dog + "\n",
+                              {"--kv-cache-skip", "padding,duplicate_prompts", "--pad-token-id", "0"});
+  for (std::size_t index = 0; index < 3; ++index) CHECK(tokens(skipped, index) == tokens(bare, index));
+  CHECK(skipped["statistics"].at("skipped_padding_tokens") == 7);
+  CHECK(skipped["statistics"].at("skipped_duplicate_tokens").get<int>() > 0);
+  CHECK(skipped["statistics"]["prompt_tokens"] == bare["statistics"]["prompt_tokens"]);
+  CHECK_FALSE(bare["statistics"].contains("skipped_padding_tokens"));
+  check_refused(generate({"--prompt", dog, "--kv-cache-skip", "padding"}),
+                {"dculab-tiny", "names no pad token", "--pad-token-id"});
+  check_refused(generate({"--prompt", dog, "--kv-cache-skip", "pads"}),
+                {"--kv-cache-skip", "'pads' cannot be skipped; use none, padding, duplicate_prompts or all"});
+  check_refused(generate({"--prompt", dog, "--pad-token-id", "0"}),
+                {"--pad-token-id", "does nothing without --kv-cache-skip padding"});
+  check_refused(generate({"--prompt", dog, "--kv-cache-skip", "duplicate_prompts", "--kv-cache-dtype", "kivi4"}),
+                {"kv_cache_skip duplicate_prompts cannot share blocks of kv_cache_dtype kivi4"});
+}
+
 TEST_CASE("samples of one prompt, and a prompt that comes again") {
   const Json samples =
       run_for_json(generate({"--prompt", kPrompt, "--n", "3", "--temperature", "1", "--seed", "7", "--threads", "2"}));

@@ -17,6 +17,12 @@ TEST_CASE("recorded requests are read in order of arrival") {
   CHECK(requests[0].arrival == Seconds(0.25));
   CHECK(requests[0].prompt_tokens == 10);
   CHECK(requests[1].output_tokens == 4);
+  CHECK(requests[1].prompt_id == -1);
+  const auto same = read_request_trace("t.csv",
+                                       "arrived_at,num_prefill_tokens,num_decode_tokens,prompt_id\n"
+                                       "0,20,4,7\n1,10,3,\n");
+  CHECK(same[0].prompt_id == 7);
+  CHECK(same[1].prompt_id == -1);
 }
 
 TEST_CASE("what is wrong with recorded requests is said with the line") {

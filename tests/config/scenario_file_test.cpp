@@ -112,6 +112,28 @@ slo: {ttft: 2 s, tpot: 50 ms}
   CHECK_FALSE(is_offline_run(scenario.workload));
 }
 
+TEST_CASE("a skip set is a word or a list of them, and its workload has padding and repeated prompts") {
+  const auto with = [](const std::string& skip, const std::string& workload) {
+    return read("schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\n" + skip +
+                "workload:\n  requests: 10\n  prompt_tokens: 5\n  output_tokens: 5\n" + workload);
+  };
+  const KvSkip all{.padding = true, .duplicate_prompts = true};
+  CHECK(with("kv_cache: {skip: [padding, duplicate_prompts]}\n", "").options.kv_skip == all);
+  CHECK(with("kv_cache: {skip: all}\n", "").options.kv_skip == all);
+  CHECK(with("kv_cache: {skip: none}\n", "").options.kv_skip == KvSkip{});
+  CHECK(with("kv_cache: {skip: padding}\n", "").options.kv_skip == KvSkip{.padding = true});
+  CHECK_THROWS_WITH(with("kv_cache: {skip: pads}\n", ""),
+                    ContainsSubstring("kv_cache.skip: 'pads' cannot be skipped; use none, padding, duplicate_prompts"));
+
+  const Workload padded = with("", "  pad_to: longest\n  duplicate_prompts: 0.25\n").workload;
+  CHECK(padded.served.padding.to == PadTo::longest);
+  CHECK(padded.served.duplicate_prompts == 0.25);
+  CHECK(with("", "  pad_to: 64\n").workload.served.padding.tokens == 64);
+  CHECK((is_offline_run(with("", "  pad_to: none\n").workload) && !is_offline_run(padded)));
+  CHECK_THROWS_WITH(with("", "  pad_to: 0\n"), ContainsSubstring("workload.pad_to"));
+  CHECK_THROWS_WITH(with("", "  duplicate_prompts: 2\n"), ContainsSubstring("workload.duplicate_prompts"));
+}
+
 TEST_CASE("workloads that make no sense are refused where they stand") {
   const auto with = [](const std::string& workload) {
     return "schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\nworkload:\n  requests: 10\n" + workload;

@@ -21,6 +21,7 @@ namespace dculab {
 struct ServedTexts {
   std::map<SequenceId, std::vector<TokenId>> tokens;  // prompt and generated
   std::map<SequenceId, int> num_cached_tokens;
+  int num_duplicate_tokens = 0;
   int num_preemptions = 0;
   SwapCounts swaps;
   int num_copies = 0;
@@ -83,6 +84,7 @@ class CachedMemory {
     for (const auto& sequence : scheduler_.take_finished()) {
       served_.tokens[sequence->request.id] = sequence->tokens;
       served_.num_cached_tokens[sequence->request.id] = sequence->num_cached_tokens;
+      served_.num_duplicate_tokens += sequence->num_duplicate_tokens;
     }
   }
 

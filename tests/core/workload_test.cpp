@@ -135,6 +135,63 @@ TEST_CASE("recorded requests are replayed, or lend their lengths to other arriva
   CHECK(problems(workload) == std::vector<std::string>{"requests: 4 asked for, but 3 were recorded"});
 }
 
+TEST_CASE("padded prompts are pad tokens and the prompts that come without them where padding is skipped",
+          "[workload]") {
+  RequestWorkload workload{.requests = 40, .prompt = {LengthKind::uniform, 1, 0, 10, 90}, .vocab_size = 20};
+  workload.prefix_tokens = 4;
+  const auto bare = all_of(workload);
+  for (const PromptPadding padding : {PromptPadding{PadTo::longest}, PromptPadding{PadTo::length, 50}}) {
+    workload.padding = padding;
+    const auto padded = all_of(workload);
+    workload.padding.skipped = true;
+    const auto skipped = all_of(workload);
+    std::size_t longest = 0, pads = 0;
+    for (std::size_t index = 0; index < bare.size(); ++index) {
+      const auto& prompt = padded[index].prompt_token_ids;
+      const auto& kept = skipped[index].prompt_token_ids;
+      CHECK(kept.size() == bare[index].prompt_token_ids.size());
+      CHECK(prompt.size() - kept.size() == static_cast<std::size_t>(skipped[index].num_padding_tokens));
+      CHECK(padded[index].num_padding_tokens == 0);
+      CHECK(without_padding(prompt, kPadToken, {}) == kept);
+      CHECK(std::ranges::count(kept, kPadToken) == 0);
+      CHECK(padded[index].max_tokens == bare[index].max_tokens);
+      longest = std::max(longest, kept.size());
+      pads += prompt.size() - kept.size();
+    }
+    CHECK(pads > 0);
+    const std::size_t least = padding.to == PadTo::longest ? longest : 50;
+    for (const Request& request : padded)
+      CHECK((request.prompt_token_ids.size() == least || request.prompt_token_ids.size() > 50));
+  }
+}
+
+TEST_CASE("a share of the requests repeats the prompt before, and the others stay what they are", "[workload]") {
+  RequestWorkload workload{.requests = 4000, .prompt = {LengthKind::uniform, 1, 0, 5, 9}};
+  const auto bare = all_of(workload);
+  workload.duplicate_prompts = 0.25;
+  const auto some = all_of(workload);
+  int repeated = 0;
+  for (std::size_t index = 0; index < bare.size(); ++index) {
+    CHECK(some[index].max_tokens == bare[index].max_tokens);
+    if (some[index].prompt_token_ids == bare[index].prompt_token_ids) continue;
+    CHECK(some[index].prompt_token_ids == some[index - 1].prompt_token_ids);
+    ++repeated;
+  }
+  CHECK_THAT(repeated / 4000.0, WithinRel(0.25, 0.1));
+  workload.duplicate_prompts = 1;
+  for (const Request& request : all_of(workload)) CHECK(request.prompt_token_ids == bare.front().prompt_token_ids);
+}
+
+TEST_CASE("recorded requests with one prompt_id ask the same", "[workload]") {
+  RequestWorkload workload{.requests = 4, .arrival = ArrivalKind::replay};
+  workload.recorded = {{Seconds(0), 10, 3, 5}, {Seconds(1), 10, 3, 6}, {Seconds(2), 12, 3, 5}, {Seconds(3), 10, 3}};
+  const auto requests = all_of(workload);
+  const auto prompt = [&](std::size_t index) { return requests[index].prompt_token_ids; };
+  CHECK(prompt(0) != prompt(1));
+  CHECK(prompt(0) != prompt(3));
+  CHECK(std::ranges::equal(prompt(0), std::span(requests[2].prompt_token_ids).first(10)));
+}
+
 TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {
   RequestWorkload workload{.requests = 0, .arrival = ArrivalKind::gamma};
   workload.requests_per_second = 0;
@@ -144,6 +201,12 @@ TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {
   REQUIRE(found.size() == 4);
   CHECK(found[0] == "requests: must be at least 1");
   CHECK(found[1] == "prompt_tokens: min (9) is above max (3)");
+
+  RequestWorkload skipped{.requests = 1};
+  skipped.duplicate_prompts = 1.5;
+  skipped.padding = {PadTo::length, 0};
+  CHECK(problems(skipped) == std::vector<std::string>{"duplicate_prompts: must be a share, at least 0 and at most 1",
+                                                      "pad_to: must be at least 1 token"});
 }
 
 TEST_CASE("more requests or prompts than memory should hold at once are refused", "[workload]") {

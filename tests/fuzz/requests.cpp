@@ -9,10 +9,11 @@ namespace dculab::fuzz {
 namespace {
 
 std::string requests_csv(const std::vector<RecordedRequest>& requests) {
-  std::string text = "arrived_at,num_prefill_tokens,num_decode_tokens";
+  std::string text = "arrived_at,num_prefill_tokens,num_decode_tokens,prompt_id";
   for (const RecordedRequest& request : requests)
     text += "\n" + csv_cell(request.arrival.value()) + "," + std::to_string(request.prompt_tokens) + "," +
-            std::to_string(request.output_tokens);
+            std::to_string(request.output_tokens) + "," +
+            (request.prompt_id < 0 ? "" : std::to_string(request.prompt_id));
   return text;
 }
 

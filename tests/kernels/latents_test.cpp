@@ -39,8 +39,7 @@ struct LatentStep {
   LatentSizes sizes;
   std::vector<float> q, latents, cos_sin;
   std::vector<std::int32_t> positions{4, 0, 1, 9, 3, 2, 11};
-  std::vector<std::int64_t> slots{13, 2, -1, 7, 8, 30, 21};
-  std::uint32_t skipped = 1U << 8;
+  std::vector<std::int64_t> slots{13, 2, -1, 7, -1, 30, 21};
 
   explicit LatentStep(const LatentSizes& of) : sizes(of), cos_sin(angles(12, of.qk_rope_head_dim)) {
     TensorSource source(3);
@@ -60,7 +59,6 @@ struct LatentStep {
             .cos_sin = cos_sin.data(),
             .cache = cache,
             .num_tokens = kTokens,
-            .skip_set = &skipped,
             .neighbours = neighbours};
   }
 };

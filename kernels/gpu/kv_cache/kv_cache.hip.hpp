@@ -9,12 +9,6 @@
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
-// Opt-KV's write filter. Source: LLM-CoOpt, arXiv:2602.09323.
-__device__ __forceinline__ bool is_written(const ReshapeAndCache& args, std::int64_t slot) {
-  if (slot < 0) return false;
-  return args.skip_set == nullptr || (load(args.skip_set + slot / 32) >> (slot % 32) & 1U) == 0;
-}
-
 // Of eight numbers; FP8 keeps the quotient by its scale, divided in f32.
 template <typename Stored>
 __device__ __forceinline__ void store_cached(void* cache, std::int64_t index, Numbers<kWide> numbers, float scale) {
@@ -29,7 +23,7 @@ template <typename Stored>
 __global__ void __launch_bounds__(kKvCacheThreads) reshape_and_cache_kernel(ReshapeAndCache args) {
   const KvCacheView& cache = args.cache;
   const std::int64_t slot = load(args.slot_mapping + workgroup_x());
-  if (!is_written(args, slot)) return;
+  if (slot < 0) return;  // Opt-KV's write filter. Source: LLM-CoOpt, arXiv:2602.09323
   const std::int64_t block = slot / cache.block_size, row = workgroup_x() * args.kv_stride;
   const int offset = static_cast<int>(slot % cache.block_size);
   const int width = cache.num_kv_heads * cache.head_dim, values = cache.v == cache.k ? width : 2 * width;

@@ -52,25 +52,21 @@ TEST_CASE("GPU reshape_and_cache writes what the reference writes, and nothing e
   const auto kv = source.stored(static_cast<std::size_t>(kTokens * stride), source_dtype, 4.0F);
   const auto wide = widen(kv, source_dtype);
   std::vector<std::int64_t> slots{3, -1, 1, 11, 0, 7, -5, 10, 2};
-  const std::vector<std::uint32_t> skip_set{1U << 11 | 1U << 2, 0};
-  const bool skips = GENERATE(false, true);
   HostCache expected(shape, std::byte{0xFF});
   reference::reshape_and_cache({.k = wide.data(),
                                 .v = wide.data() + width,
                                 .kv_stride = stride,
                                 .slot_mapping = slots.data(),
-                                .skip_set = skips ? skip_set.data() : nullptr,
                                 .cache = expected.view,
                                 .num_tokens = kTokens});
   for_each_device([&](Device& device) {
-    const DeviceTensor k(device, expected.k.size()), v(device, expected.v.size()), skip(device, skip_set);
+    const DeviceTensor k(device, expected.k.size()), v(device, expected.v.size());
     const DeviceTensor values(device, kv), slot(device, slots);
     device.reshape_and_cache(
         {.k = {values.as(), source_dtype},
          .v = {values.as<std::byte>() + bytes_of(source_dtype, static_cast<std::size_t>(width)), source_dtype},
          .kv_stride = stride,
          .slot_mapping = slot.as<std::int64_t>(),
-         .skip_set = skips ? skip.as<std::uint32_t>() : nullptr,
          .cache = on_device(shape, k, v),
          .num_tokens = kTokens});
     CHECK(k.read<std::byte>() == expected.k);

@@ -61,19 +61,13 @@ struct FreshKv {
 
 }  // namespace
 
-TEST_CASE("reshape_and_cache writes every slot but the negative and the skipped") {
+TEST_CASE("reshape_and_cache writes every slot but the negative") {
   for (const Dtype dtype : kCacheDtypes) {
     INFO(name(dtype));
     SmallCache cache(dtype);
     const FreshKv fresh(5);
     const std::vector<std::int64_t> slots{4, -1, 11, 0, 7};
-    const std::vector<std::uint32_t> skip_set{1U << 11 | 1U << 7 | 1U << 2};
-    ReshapeAndCacheArgs args{
-        fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), skip_set.data(), cache.view, 5};
-    reference::reshape_and_cache(args);
-    CHECK(cache.written() == std::set<int>{4, 0});
-    args.skip_set = nullptr;
-    reference::reshape_and_cache(args);
+    reference::reshape_and_cache({fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), cache.view, 5});
     CHECK(cache.written() == std::set<int>{4, 11, 0, 7});
     const bool fp8 = bits(dtype) == 8;
     // Slot 4 is token 1 of block 1: the first new token. FP8 stores k / 0.5 and v / 2.
@@ -85,23 +79,11 @@ TEST_CASE("reshape_and_cache writes every slot but the negative and the skipped"
   }
 }
 
-TEST_CASE("a slot beyond the first word of the skip set is skipped by its own bit") {
-  std::vector<float> k(80, NAN), v(80, NAN);
-  const std::vector<float> fresh{1, 2};
-  const std::vector<std::int64_t> slots{70, 38};
-  const std::vector<std::uint32_t> skip_set{1U << 6, 0, 1U << 6};  // slots 6 and 70
-  ReshapeAndCacheArgs args{fresh.data(), fresh.data(), 1, slots.data(), skip_set.data(), {}, 2};
-  args.cache = {k.data(), v.data(), Dtype::f32, 10, 1, 8, 1};
-  reference::reshape_and_cache(args);
-  CHECK(std::isnan(k[70]));
-  CHECK(k[38] == 2.0F);
-}
-
 TEST_CASE("FP8 caches hold the rounded, saturated quotient by the scale") {
   std::vector<std::uint8_t> k(4), v(4);
   const std::vector<float> fresh_k{1.0F, -0.3F, 1e6F, 0.0F}, fresh_v{3.0F, 0.1F, -1e9F, -0.0F};
   const std::int64_t slot = 0;
-  ReshapeAndCacheArgs args{fresh_k.data(), fresh_v.data(), 4, &slot, nullptr, {}, 1};
+  ReshapeAndCacheArgs args{fresh_k.data(), fresh_v.data(), 4, &slot, {}, 1};
   args.cache = {k.data(), v.data(), Dtype::fp8_e4m3, 1, 1, 1, 4, 0.5F, 2.0F};
   reference::reshape_and_cache(args);
   CHECK(k == std::vector<std::uint8_t>{0x40, 0xB2, 0x7E, 0x00});  // 2, -0.625 (of -0.6), 448, 0
@@ -119,7 +101,7 @@ TEST_CASE("reshape_and_cache stores K and V rounded once") {
     TensorSource source(4);
     const std::vector<float> k = source.floats(7 * 8), v = source.floats(7 * 8);
     const std::vector<std::int64_t> slots{6, 7, 8, 0, 1, 9, 10};
-    reference::reshape_and_cache({k.data(), v.data(), 8, slots.data(), nullptr, cache.view, 7});
+    reference::reshape_and_cache({k.data(), v.data(), 8, slots.data(), cache.view, 7});
     // The larger of a relative rounding to p bits, 2^-p, and half the spacing of subnormals at a scale of at most 2.
     const auto rounding = [&](float value) {
       if (dtype == Dtype::f32) return 0.0;
@@ -143,8 +125,7 @@ TEST_CASE("copy_blocks copies whole blocks in order, K and V") {
     SmallCache cache(dtype);
     const FreshKv fresh(12);
     const std::vector<std::int64_t> slots{0, 1, 2, 3, 4, 5, 6, 7, 8, -1, -1, -1};
-    reference::reshape_and_cache(
-        {fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), nullptr, cache.view, 12});
+    reference::reshape_and_cache({fresh.k.data(), fresh.v.data(), FreshKv::kStride, slots.data(), cache.view, 12});
     const SmallCache before = cache;
     const std::vector<std::int32_t> pairs{1, 3, 3, 0, 2, 2};
     reference::copy_blocks({cache.view, pairs.data(), 3});
