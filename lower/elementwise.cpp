@@ -24,7 +24,7 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
   return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);
 }
 
-// Of the CPU's KIVI kernel (kernels/cpu/kivi.cpp) for each value of a group, one at a time so that all lanes but one
+// Of the CPU's KIVI kernel (kernels/cpu/kv/kivi.cpp) for each value of a group, one at a time so that all lanes but one
 // are idle: two comparisons, a subtraction, a division (as long as four), two additions that round, a comparison, a
 // conversion; and to widen one of the residual.
 constexpr double kGroupedInstructions = 12;
