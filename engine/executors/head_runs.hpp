@@ -43,7 +43,10 @@ struct HeadRun {
   cache.block_heads = cache.heads_in_block();
   cache.num_kv_heads = run.num_kv_heads;
   cache.k = moved(cache.k, cache.head_dim), cache.v = moved(cache.v, cache.value_stride());
-  if (cache.k_scales != nullptr) cache.k_scales += rows, cache.v_scales += rows;
+  if (cache.dtype == Dtype::int8) {
+    const auto scales = cache.extras.as<kernels::Int8KvScales>();
+    cache.extras = kernels::Int8KvScales{scales.k + rows, scales.v + rows};
+  }
   return args;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/kv/kivi.hpp"
+
 namespace dculab::engine {
 
 void KiviSlice::begin(const StepPlan& plan, int /*block_size*/) {
@@ -13,15 +15,16 @@ void KiviSlice::begin(const StepPlan& plan, int /*block_size*/) {
 void KiviSlice::bind(kernels::PagedAttentionArgs& args, Phase phase) const {
   const float* const k = args.q + query_width_;
   const int first_row = phase == Phase::prefill ? 0 : num_prefills_;
-  args.new_kv = {.k = k,
-                 .v = k + kv_width_,
-                 .stride = args.q_stride,
-                 .residual_rows = step_rows_.empty() ? nullptr : step_rows_.data() + first_row};
+  args.cache.extras =
+      kernels::KiviExtras{.residual = args.cache.extras.as<kernels::KiviExtras>().residual,
+                          .new_kv = {.k = k,
+                                     .v = k + kv_width_,
+                                     .stride = args.q_stride,
+                                     .residual_rows = step_rows_.empty() ? nullptr : step_rows_.data() + first_row}};
 }
 
 kernels::KiviArgs KiviSlice::args_of(const kernels::PagedAttentionArgs& attention) const {
   return {.cache = attention.cache,
-          .new_kv = attention.new_kv,
           .block_tables = attention.block_tables,
           .max_blocks_per_seq = attention.max_blocks_per_seq,
           .query_start_loc = attention.query_start_loc,

@@ -152,11 +152,12 @@ kernels::KvCacheView KvStorage::view_of(int owner) const {
                             .head_dim = head_dim_,
                             .value_dim = value_dim_};
   if (options_.dtype == Dtype::int8) {
-    view.k_scales = reinterpret_cast<float*>(at(owner, num_tensors()));
-    view.v_scales = reinterpret_cast<float*>(at(owner, num_tensors() + of_v));
+    view.extras = kernels::Int8KvScales{.k = reinterpret_cast<float*>(at(owner, num_tensors())),
+                                        .v = reinterpret_cast<float*>(at(owner, num_tensors() + of_v))};
   } else if (kernels::is_kivi(options_.dtype)) {
-    view.residual = {reinterpret_cast<std::uint16_t*>(at(owner, 2)), reinterpret_cast<std::uint16_t*>(at(owner, 3)),
-                     options_.residual_tokens};
+    view.extras = kernels::KiviExtras{.residual = {.k = reinterpret_cast<std::uint16_t*>(at(owner, 2)),
+                                                   .v = reinterpret_cast<std::uint16_t*>(at(owner, 3)),
+                                                   .tokens = options_.residual_tokens}};
   }
   return view;
 }
