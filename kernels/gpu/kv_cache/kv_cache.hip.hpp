@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(kKvCacheThreads) reshape_and_cache_kernel(Resh
   if (slot < 0) return;  // Opt-KV's write filter. Source: LLM-CoOpt, arXiv:2602.09323
   const std::int64_t block = slot / cache.block_size, row = workgroup_x() * args.kv_stride;
   const int offset = static_cast<int>(slot % cache.block_size);
+  const auto scales = cache.extras.as<Fp8KvScales>();
   const int width = cache.num_kv_heads * cache.head_dim, values = cache.v == cache.k ? width : 2 * width;
   for (int i = thread_index() * kWide; i < values; i += threads_per_workgroup() * kWide) {
     const bool is_k = i < width;
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kKvCacheThreads) reshape_and_cache_kernel(Resh
     const std::int64_t place = cache_row(cache, block, value / cache.head_dim, offset) + value % cache.head_dim;
     const Input& source = is_k ? args.k : args.v;
     store_cached<Stored>(is_k ? cache.k : cache.v, place, load_numbers<kWide>(source.data, source.dtype, row + value),
-                         is_k ? cache.k_scale : cache.v_scale);
+                         is_k ? scales.k : scales.v);
   }
 }
 

@@ -19,14 +19,18 @@ __device__ __forceinline__ std::int64_t cache_row_of_token(const KvCacheView& ca
   return cache_row(cache, block, kv_head, static_cast<int>(position % block_size));
 }
 
-// FP8 stands for its value times k_scale or v_scale; wider formats have no scale.
+// FP8 stands for its value times a scale of K or of V; wider formats have no scale.
 template <typename Stored>
 inline constexpr bool kIsScaled = sizeof(Stored) == 1;
 
 __device__ __forceinline__ bool is_fp8(const KvCacheView& cache) {
   return cache.dtype == Dtype::fp8_e4m3 || cache.dtype == Dtype::fp8_e5m2;
 }
-__device__ __forceinline__ float k_scale_of(const KvCacheView& cache) { return is_fp8(cache) ? cache.k_scale : 1.0F; }
-__device__ __forceinline__ float v_scale_of(const KvCacheView& cache) { return is_fp8(cache) ? cache.v_scale : 1.0F; }
+__device__ __forceinline__ float k_scale_of(const KvCacheView& cache) {
+  return is_fp8(cache) ? cache.extras.as<Fp8KvScales>().k : 1.0F;
+}
+__device__ __forceinline__ float v_scale_of(const KvCacheView& cache) {
+  return is_fp8(cache) ? cache.extras.as<Fp8KvScales>().v : 1.0F;
+}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD
