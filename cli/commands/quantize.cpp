@@ -8,10 +8,12 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/quantize_report.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "engine/calibration/kv_ranges.hpp"
+#include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
@@ -28,7 +30,8 @@ using engine::QuantizationMethod;
 struct QuantizeChoices {
   std::string model;
   std::string method = "gptq";
-  std::optional<int> bits, group_size;  // absent: 4 and 128, or what the method has
+  std::optional<int> bits, group_size;        // absent: 4 and 128, or what the method has
+  std::optional<std::string> kv_cache_dtype;  // whose scales are calibrated
   bool desc_act = false;
   bool sym = false;
   bool lm_head = false;
@@ -52,17 +55,32 @@ const std::map<std::string, QuantizationMethod>& methods() {
   return all;
 }
 
+constexpr std::string_view kNoMethod = "none";
+
+[[nodiscard]] bool quantizes_weights(const QuantizeChoices& choices) { return choices.method != kNoMethod; }
+
 // A figure that does nothing is a slip.
 void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices) {
-  const QuantizationMethod method = methods().at(choices.method);
   const auto refuse = [&](const char* option, bool idle) {
     if (idle && command.get_option(option)->count() > 0)
       throw InputError(option, "does nothing with --method " + choices.method);
   };
+  if (choices.kv_cache_dtype && choices.calibration_file.empty())
+    throw InputError("--kv-cache-dtype", "needs --calibration: text that shows how large keys and values become");
+  if (!quantizes_weights(choices)) {
+    if (!choices.kv_cache_dtype) throw InputError("--method", "none does nothing without --kv-cache-dtype");
+    for (const char* option :
+         {"--bits", "--group-size", "--desc-act", "--sym", "--lm-head", "--one-pass", "--checkpoint-format"})
+      refuse(option, true);
+  }
   if (choices.one_pass && choices.calibration_file.empty())
     throw InputError("--one-pass", "does nothing without --calibration");
-  refuse("--damp", method != QuantizationMethod::gptq);
-  refuse("--alpha", method != QuantizationMethod::smooth_quant);
+  refuse("--damp", choices.method != name(QuantizationMethod::gptq));
+  refuse("--alpha", choices.method != name(QuantizationMethod::smooth_quant));
+}
+
+[[nodiscard]] int worker_threads(const QuantizeChoices& choices) {
+  return choices.threads > 0 ? choices.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 [[nodiscard]] engine::QuantizeOptions to_options(const QuantizeChoices& choices) {
@@ -81,8 +99,7 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
   options.damp = choices.damp;
   options.alpha = choices.alpha;
   options.true_sequential = !choices.one_pass;
-  options.num_threads =
-      choices.threads > 0 ? choices.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.num_threads = worker_threads(choices);
   return options;
 }
 
@@ -99,109 +116,61 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
   return tokens;
 }
 
-[[nodiscard]] engine::QuantizedFolder to_write(const engine::QuantizedModel& model,
-                                               const engine::QuantizeOptions& options,
-                                               const std::filesystem::path& source) {
-  engine::QuantizedFolder result{.source = source,
-                                 .record = {.config = options.config,
-                                            .damp_percent = options.damp,
-                                            .true_sequential = options.true_sequential,
-                                            .method = std::string(engine::name(options.method))},
-                                 .modules = {},
-                                 .changed = model.changed};
-  for (const engine::QuantizedModule& module : model.modules) result.modules.emplace(module.name, &module.matrix);
-  return result;
+// The weights in their new format, as they are to be written.
+[[nodiscard]] engine::QuantizedModel quantize_weights(const QuantizeChoices& choices,
+                                                      const engine::QuantizeOptions& options,
+                                                      const engine::ModelWeights& weights,
+                                                      const std::vector<TokenId>& tokens,
+                                                      engine::QuantizedFolder& folder) {
+  ProgressBar bar;
+  engine::QuantizedModel model = engine::quantize_model(
+      weights, tokens, options, [&bar](const auto& label, double share) { bar.update(label, share); });
+  bar.clear();
+  folder.record = {.config = options.config,
+                   .damp_percent = options.damp,
+                   .true_sequential = options.true_sequential,
+                   .method = choices.method};
+  folder.changed = model.changed;
+  return model;
 }
 
-// Bits of integers, scales and zero points for each weight; g_idx is left out, it is not kept at run time.
-[[nodiscard]] double bits_per_weight(const kernels::QuantizedMatrix& matrix) {
-  return matrix.bits + (16.0 + matrix.bits) / matrix.group_size;
-}
-
-struct Totals {
-  double weights = 0, bits = 0, squared_errors = 0;
-  int dead_columns = 0;
-};
-
-[[nodiscard]] Totals add_up(const engine::QuantizedModel& model) {
-  Totals totals;
-  for (const engine::QuantizedModule& module : model.modules) {
-    const double weights = static_cast<double>(module.matrix.q.size());
-    totals.weights += weights;
-    totals.bits += weights * bits_per_weight(module.matrix);
-    totals.squared_errors += module.relative_error * module.relative_error;
-    totals.dead_columns += module.dead_columns;
-  }
-  return totals;
-}
-
-void add_totals(Report& report, const engine::QuantizedModel& model, const QuantizeChoices& choices,
-                std::size_t tokens) {
-  const Totals totals = add_up(model);
-  const double matrices = static_cast<double>(model.modules.size());
-  const double error = std::sqrt(totals.squared_errors / matrices);
-  const auto bytes =
-      static_cast<double>(std::filesystem::file_size(std::filesystem::path(choices.output) / "model.safetensors"));
-  Table& table = report.tables.front();
-  table.notes.push_back("all: error " + percent(error) + " (root mean square), " +
-                        number(totals.bits / totals.weights, 4) + " bits a weight; " + choices.output + " holds " +
-                        config::short_text(Bytes(bytes)) + " of weights");
-  if (tokens == 0) table.notes.emplace_back("no calibration text: errors are those of the weights, not of outputs");
-  if (totals.dead_columns > 0)
-    table.notes.push_back(std::to_string(totals.dead_columns) +
-                          " in-features were 0 in all of the calibration text; they are rounded to nearest");
-  report.json["total"] = {{"relative_error", error},
-                          {"bits_per_weight", totals.bits / totals.weights},
-                          {"dead_columns", totals.dead_columns},
-                          {"file_bytes", bytes}};
-}
-
-[[nodiscard]] Report make_report(const engine::QuantizedModel& model, const engine::QuantizeOptions& options,
-                                 const QuantizeChoices& choices, std::size_t tokens) {
-  Report report{"dculab/quantize/1", {}, {}, Json::object()};
-  const std::string error = tokens > 0 ? "output error" : "weight error";
-  report.json = {{"method", choices.method},
-                 {"bits", options.config.bits},
-                 {"group_size", options.config.group_size},
-                 {"desc_act", options.config.desc_act},
-                 {"sym", options.config.sym},
-                 {"checkpoint_format", name(options.config.format)},
-                 {"calibration_tokens", tokens},
-                 {"error_of", tokens > 0 ? "outputs" : "weights"},
-                 {"output", choices.output},
-                 {"matrices", Json::array()}};
-  Table table;
-  table.columns = {"matrix", "rows", "columns", error, "bits a weight"};
-  for (const engine::QuantizedModule& module : model.modules) {
-    const kernels::QuantizedMatrix& matrix = module.matrix;
-    table.rows.push_back({module.name, std::to_string(matrix.rows), std::to_string(matrix.columns),
-                          Cell(percent(module.relative_error), module.relative_error),
-                          Cell(number(bits_per_weight(matrix), 4), bits_per_weight(matrix))});
-    report.json["matrices"].push_back({{"name", module.name},
-                                       {"rows", matrix.rows},
-                                       {"columns", matrix.columns},
-                                       {"relative_error", module.relative_error},
-                                       {"bits_per_weight", bits_per_weight(matrix)}});
-  }
-  report.tables.push_back(std::move(table));
-  add_totals(report, model, choices, tokens);
-  return report;
+[[nodiscard]] std::vector<KvScaleRow> calibrate_kv_cache(const QuantizeChoices& choices, engine::ModelWeights weights,
+                                                         const std::vector<TokenId>& tokens,
+                                                         engine::QuantizedFolder& folder) {
+  ProgressBar bar;
+  const auto ranges = engine::observe_kv_ranges(
+      weights, tokens, {.num_threads = worker_threads(choices), .on_progress = [&bar](double share) {
+                          bar.update("keys and values", share);
+                        }});
+  bar.clear();
+  const std::vector<kernels::Fp8KvScales> scales = engine::e4m3_scales(ranges);
+  folder.kv_scales = engine::kv_scale_tensors(weights, scales);
+  std::vector<KvScaleRow> rows;
+  for (std::size_t layer = 0; layer < ranges.size(); ++layer) rows.push_back({ranges[layer], scales[layer]});
+  return rows;
 }
 
 void run_quantize(const QuantizeChoices& choices) {
   const std::filesystem::path folder = study::find_model(choices.model);
   engine::require_new_folder(choices.output);
   (void)engine::companion_files(folder);  // refused now rather than after the work
-  const engine::QuantizeOptions options = to_options(choices);
   const engine::ModelWeights weights = engine::load_weights(folder, engine::WeightMemory::mapped);
-  if (const auto found = problems(options, weights); !found.empty()) throw InputError(found.front());
+  QuantizedAnswer answer{.method = choices.method, .output = choices.output};
+  if (quantizes_weights(choices)) {
+    answer.options = to_options(choices);
+    if (const auto found = problems(answer.options, weights); !found.empty()) throw InputError(found.front());
+  }
   const std::vector<TokenId> tokens = read_calibration(choices, folder);
-  ProgressBar bar;
-  const engine::QuantizedModel model = engine::quantize_model(
-      weights, tokens, options, [&bar](const auto& label, double share) { bar.update(label, share); });
-  bar.clear();
-  engine::write_quantized_model(to_write(model, options, folder), choices.output);
-  show(make_report(model, options, choices, tokens.size()), choices.report);
+  answer.calibration_tokens = tokens.size();
+  engine::QuantizedFolder written{.source = folder};
+  if (choices.kv_cache_dtype) answer.kv_scales = calibrate_kv_cache(choices, weights, tokens, written);
+  if (quantizes_weights(choices)) {
+    answer.model = quantize_weights(choices, answer.options, weights, tokens, written);
+    for (const engine::QuantizedModule& module : answer.model->modules)
+      written.modules.emplace(module.name, &module.matrix);
+  }
+  engine::write_quantized_model(written, choices.output);
+  show(quantize_report(answer), choices.report);
 }
 
 }  // namespace
@@ -212,8 +181,10 @@ void add_quantize(CLI::App& app) {
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
         study::try_find_model)
       ->required();
-  command->add_option("--method", choices->method, "gptq, rtn, absmax, zero-point, smoothquant")
-      ->check(CLI::IsMember({"gptq", "rtn", "absmax", "zero-point", "smoothquant"}));
+  command
+      ->add_option("--method", choices->method,
+                   "gptq, rtn, absmax, zero-point, smoothquant; none: the weights stay as they are")
+      ->check(CLI::IsMember({"gptq", "rtn", "absmax", "zero-point", "smoothquant", "none"}));
   command->add_option("--bits", choices->bits, "2, 3, 4 or 8");
   command->add_option("--group-size", choices->group_size, "In-features that share a scale; -1 = all of a row");
   command->add_flag("--desc-act", choices->desc_act, "GPTQ: columns with the largest activations first (act-order)");
@@ -230,6 +201,10 @@ void add_quantize(CLI::App& app) {
       ->check(at_least(1));
   command->add_option("--checkpoint-format", choices->checkpoint_format, "gptq (zero points less 1) or gptq_v2")
       ->check(CLI::IsMember({"gptq", "gptq_v2"}));
+  command
+      ->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
+                   "fp8_e4m3: also find the scales of an FP8 KV cache, of the keys and the values of each layer")
+      ->check(CLI::IsMember({"fp8_e4m3"}));
   command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()

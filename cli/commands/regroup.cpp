@@ -97,13 +97,12 @@ HeadMerges head_merges() {
                                                                   const std::vector<TokenId>& ids) {
   if (ids.empty()) return {};
   ProgressBar progress;
-  engine::CalibrationRun run;
+  engine::TextRun run;
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   run.num_threads = choices.num_threads > 0 ? choices.num_threads : cores;
-  run.second_moments = options_from(choices).second_moments();
   run.on_progress = [&](double share) { progress.update("comparing heads", share); };
   try {
-    return engine::observe_heads(weights, ids, run);
+    return engine::observe_heads(weights, ids, run, options_from(choices).second_moments());
   } catch (const InputError& error) {
     throw InputError(choices.calibration, error.what());
   }

@@ -11,6 +11,7 @@
 #include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/fp8_layers.hpp"
 #include "engine/checkpoint/fused_experts.hpp"
+#include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
@@ -214,6 +215,7 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
   use_fused_experts(*checkpoint, weights.shape, slots);
   fill_slots(folder, checkpoint, memory, std::move(slots), weights);
+  weights.kv_scales = read_kv_scales(*checkpoint, weights);
   tie_head(weights);
   return weights;
 }

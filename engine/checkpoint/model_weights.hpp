@@ -44,8 +44,9 @@ class WeightSlots {
 // A whole model. The views point into `memory`; copies share it.
 struct ModelWeights {
   ModelShape shape;
-  WeightSlots outer;                // embed_tokens, embed_norm, final_norm, lm_head: embed_tokens when tied
-  std::vector<WeightSlots> layers;  // [num_hidden_layers]
+  WeightSlots outer;                            // embed_tokens, embed_norm, final_norm, lm_head: embed_tokens when tied
+  std::vector<WeightSlots> layers;              // [num_hidden_layers]
+  std::vector<kernels::Fp8KvScales> kv_scales;  // [num_hidden_layers], calibrated; empty: all 1
   std::vector<std::shared_ptr<const void>> memory;
 
   // Those of `layer` where the slot is a layer's.

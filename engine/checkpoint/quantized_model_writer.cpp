@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kWeight = ".weight";
+constexpr const char* kQuantizeConfig = "quantize_config.json";
 
 // The tensors of the new file, and what they point into.
 class TensorCollector {
@@ -35,7 +36,10 @@ class TensorCollector {
                                    "save_original_format=True) before they are quantized");
       quantized.emplace(tensor, matrix);
     }
+    for (const auto& [name, scale] : model_.kv_scales)
+      tensors_.push_back({name, "F32", {1}, std::as_bytes(std::span(&scale, 1))});
     for (const std::string& name : source_.names()) {
+      if (model_.kv_scales.contains(name)) continue;
       const auto found = quantized.find(source_.find(name).tensor);
       if (found != quantized.end())
         add_module(name.substr(0, name.size() - kWeight.size()), *found->second);
@@ -52,7 +56,7 @@ class TensorCollector {
   }
 
   void add_module(const std::string& module, const kernels::QuantizedMatrix& matrix) {
-    const GptqTensors& packed = packed_.emplace_back(to_gptq_tensors(matrix, model_.record.config.format));
+    const GptqTensors& packed = packed_.emplace_back(to_gptq_tensors(matrix, model_.record->config.format));
     const std::int64_t bits = matrix.bits;
     add(module + ".qweight", "I32", {matrix.columns * bits / 32, matrix.rows}, packed.qweight);
     add(module + ".qzeros", "I32", {matrix.groups(), matrix.rows * bits / 32}, packed.qzeros);
@@ -79,10 +83,15 @@ class TensorCollector {
 };
 
 void fill_folder(const QuantizedFolder& model, const fs::path& folder) {
-  files::write_file_atomically(
-      folder / "config.json",
-      with_quantization_config(read_text((model.source / "config.json").string()), model.record));
-  files::write_file_atomically(folder / "quantize_config.json", quantize_config_json(model.record));
+  const fs::path beside = model.source / kQuantizeConfig;
+  const std::string config = read_text((model.source / "config.json").string());
+  if (model.record) {
+    files::write_file_atomically(folder / "config.json", with_quantization_config(config, *model.record));
+    files::write_file_atomically(folder / kQuantizeConfig, quantize_config_json(*model.record));
+  } else {
+    files::write_file_atomically(folder / "config.json", config);
+    if (fs::exists(beside)) files::write_file_atomically(folder / kQuantizeConfig, read_text(beside.string()));
+  }
   copy_companion_files(model.source, folder);
   TensorCollector tensors(model);
   write_safetensors(folder / "model.safetensors", tensors.collect());

@@ -1,8 +1,10 @@
-// A quantized model folder out of the folder it was made from, in the format of Hugging Face's GPTQ checkpoints.
+// A quantized model folder out of the folder it was made from: matrices in the format of Hugging Face's GPTQ
+// checkpoints, scales of an FP8 KV cache as kv_scales.hpp has them.
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,9 +16,10 @@ namespace dculab::engine {
 
 struct QuantizedFolder {
   std::filesystem::path source;  // config.json, tokenizer and all tensors that are not quantized come from there
-  QuantizationRecord record;
-  std::map<std::string, const kernels::QuantizedMatrix*> modules;  // by module: "model.layers.0.mlp.up_proj"
-  std::map<std::string, std::vector<float>> changed;               // tensors with other values, in their stored dtype
+  std::optional<QuantizationRecord> record{};                        // absent: the matrices stay as they are
+  std::map<std::string, const kernels::QuantizedMatrix*> modules{};  // by module: "model.layers.0.mlp.up_proj"
+  std::map<std::string, std::vector<float>> changed{};               // tensors with other values, in their stored dtype
+  std::map<std::string, float> kv_scales{};                          // tensors of one value, new or in place of others
 };
 
 // Writes the whole folder or nothing. Throws InputError.

@@ -91,6 +91,7 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
       routing_(weights_.shape),
       place_(place),
       expanded_(kv_cache.expanded_kv) {
+  kv_.scale_fp8(weights_.kv_scales);
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back({.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings),
                           .alibi_slopes = slopes_of(kind, place_),

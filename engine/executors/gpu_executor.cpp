@@ -85,7 +85,9 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       workspace_floats_(
           gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
       workspace_(device_, workspace_floats_ * sizeof(float)),
-      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {}
+      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {
+  kv_.scale_fp8(weights.kv_scales);
+}
 
 GpuExecutor::~GpuExecutor() = default;
 

@@ -52,14 +52,17 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
 
 kernels::KvCacheView GpuKvStorage::layer(int index) const {
   const std::size_t first = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]) * num_tensors_;
-  return {.k = pools_[first].as(),
-          .v = pools_[first + num_tensors_ - 1].as(),
-          .dtype = options_.dtype,
-          .num_blocks = options_.num_blocks,
-          .num_kv_heads = num_kv_heads_,
-          .block_size = options_.block_size,
-          .head_dim = head_dim_,
-          .value_dim = value_dim_};
+  kernels::KvCacheView view{.k = pools_[first].as(),
+                            .v = pools_[first + num_tensors_ - 1].as(),
+                            .dtype = options_.dtype,
+                            .num_blocks = options_.num_blocks,
+                            .num_kv_heads = num_kv_heads_,
+                            .block_size = options_.block_size,
+                            .head_dim = head_dim_,
+                            .value_dim = value_dim_};
+  const bool is_fp8 = options_.dtype == Dtype::fp8_e4m3 || options_.dtype == Dtype::fp8_e5m2;
+  if (is_fp8 && !fp8_scales_.empty()) view.extras = fp8_scales_[static_cast<std::size_t>(index)];
+  return view;
 }
 
 // A launch copies its pairs in any order, so a block that one pair writes must not be in another.

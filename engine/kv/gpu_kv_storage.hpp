@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/kv/kv_storage.hpp"
@@ -23,6 +24,9 @@ class GpuKvStorage {
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
+
+  // As KvStorage has it.
+  void scale_fp8(std::vector<kernels::Fp8KvScales> scales) { fp8_scales_ = std::move(scales); }
 
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
@@ -48,11 +52,12 @@ class GpuKvStorage {
   KvCacheOptions options_;
   int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
-  std::size_t block_bytes_ = 0;      // K (or V) of one block in one layer
-  std::size_t num_tensors_ = 2;      // of a layer: K and V, or latents
-  std::vector<int> owners_;          // [num_layers]: which of the layers with a cache of their own each reads
-  std::vector<DeviceMemory> pools_;  // [owners * num_tensors_]
-  DeviceMemory pairs_;               // of copy_blocks
+  std::size_t block_bytes_ = 0;  // K (or V) of one block in one layer
+  std::size_t num_tensors_ = 2;  // of a layer: K and V, or latents
+  std::vector<int> owners_;      // [num_layers]: which of the layers with a cache of their own each reads
+  std::vector<kernels::Fp8KvScales> fp8_scales_;  // [num_layers], or empty
+  std::vector<DeviceMemory> pools_;               // [owners * num_tensors_]
+  DeviceMemory pairs_;                            // of copy_blocks
   std::vector<std::int32_t> host_pairs_;
 };
 

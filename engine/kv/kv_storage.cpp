@@ -102,6 +102,12 @@ void KvStorage::take_memory(bool has_latents) {
   }
 }
 
+void KvStorage::scale_fp8(std::span<const kernels::Fp8KvScales> scales) {
+  if (options_.dtype != Dtype::fp8_e4m3 && options_.dtype != Dtype::fp8_e5m2) return;
+  for (std::size_t index = 0; index < scales.size(); ++index)
+    layers_[static_cast<std::size_t>(owners_[index])].view.extras = scales[index];
+}
+
 std::size_t KvStorage::bytes_per_block() const {
   std::size_t bytes = 0;
   for (const Layer& layer : layers_)

@@ -38,6 +38,9 @@ class KvStorage {
   }
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
+  // Of an FP8 cache: [num_hidden_layers], or empty: as it is. Does nothing in other formats. Before anything is written.
+  void scale_fp8(std::span<const kernels::Fp8KvScales> scales);
+
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 

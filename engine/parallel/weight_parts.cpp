@@ -71,6 +71,7 @@ struct PartSlot {
 ModelWeights part_of_weights(const ModelWeights& whole, const ModelShape& part, int rank) {
   ModelWeights source = whole, weights;
   weights.shape = part;
+  weights.kv_scales = whole.kv_scales;
   const std::vector<TensorSlot> wholes = tensor_slots(source);  // which keeps the views
   const std::vector<PartSlot> slots = match(tensor_slots(weights), wholes, part, rank);
   std::size_t total = 0;

@@ -37,6 +37,23 @@ TEST_CASE("a quantized model says what was lost, and runs with either kind of ac
   CHECK(bench["points"].size() == 1);
 }
 
+TEST_CASE("scales of an FP8 KV cache are found for a model whose weights stay as they are") {
+  const Folder folder;
+  const std::string output = folder.path("scaled"), text = kModel + "/prompt.txt";
+  const Json report = run_for_json({"quantize", "--model", kModel, "--method", "none", "--kv-cache-dtype", "fp8_e4m3",
+                                    "--calibration", text, "--output", output});
+  CHECK(!report.contains("matrices"));
+  REQUIRE(report["kv_scales"].size() == 2);
+  for (const Json& layer : report["kv_scales"]) {
+    CHECK(layer["k_scale"].get<double>() * 224 == Approx(layer["largest_key"].get<double>()));
+    CHECK(layer["v_scale"].get<double>() * 224 == Approx(layer["largest_value"].get<double>()));
+  }
+  CHECK(!Json::parse(read(output + "/config.json")).contains("quantization_config"));
+  const Json run = run_for_json({"run", "--model", output, "--prompt", "once upon", "--max-tokens", "4", "--ignore-eos",
+                                 "--kv-cache-dtype", "fp8_e4m3"});
+  CHECK(run["completions"][0]["token_ids"].size() == 4);
+}
+
 TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   const Folder folder;
   const std::string output = folder.path("out");
@@ -53,6 +70,10 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--method", "zero-point", "--sym"}, {"--sym"});
   refuse({"--method", "rtn", "--damp", "5"}, {"--damp", "does nothing with --method rtn"});
   refuse({"--calibration", text, "--alpha", "0.3"}, {"--alpha", "does nothing with --method gptq"});
+  refuse({"--method", "none"}, {"--method", "none does nothing without --kv-cache-dtype"});
+  refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3"}, {"--kv-cache-dtype", "needs --calibration"});
+  refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3", "--calibration", text, "--bits", "4"},
+         {"--bits", "does nothing with --method none"});
   refuse({"--method", "rtn", "--one-pass"}, {"--one-pass", "--calibration"});
   refuse({"--group-size", "16", "--calibration", text, "--damp", "nan"}, {"--damp", "must be a number"});
   refuse({"--method", "rtn", "--group-size", "16", "--desc-act"}, {"--desc-act"});

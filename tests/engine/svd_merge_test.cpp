@@ -74,14 +74,14 @@ void relate_heads(const ModelWeights& weights, int from, int to, const Map& k, c
 }
 
 constexpr RegroupOptions kNeighbours{.num_key_value_heads = 2, .merge = HeadMerge::svd};
-const CalibrationRun kWithMoments{.window_tokens = 64, .second_moments = SecondMoments::collect, .on_progress = {}};
+const TextRun kWindows{.window_tokens = 64, .on_progress = {}};
 
 std::vector<Logits> logits_after(const ModelWeights& weights, const std::vector<TokenId>& tokens) {
   return Stepper(weights).step({{0, Phase::prefill, tokens}});
 }
 
 ModelWeights svd_merged(const ModelWeights& weights, const std::vector<TokenId>& text, RegroupOptions options) {
-  return regroup(weights, options, observe_heads(weights, text, kWithMoments)).weights;
+  return regroup(weights, options, observe_heads(weights, text, kWindows, SecondMoments::collect)).weights;
 }
 
 const std::vector<TokenId> kTokens{5, 17, 3, 40, 11, 28, 9, 33, 2, 61, 44, 7};
@@ -92,7 +92,7 @@ TEST_CASE("heads that are maps of one another, wherever they are, are found and 
   const ModelWeights weights = load_weights(mha_model().folder());
   relate_heads(weights, 0, 3, plane_map(8, 1), any_map(8, 1));
   relate_heads(weights, 1, 2, plane_map(8, 2), any_map(8, 2));
-  const auto statistics = observe_heads(weights, some_text(), kWithMoments);
+  const auto statistics = observe_heads(weights, some_text(), kWindows, SecondMoments::collect);
   const Regrouping result = regroup(weights,
                                     {.num_key_value_heads = 2,
                                      .method = GroupingMethod::similarity,
@@ -197,8 +197,8 @@ TEST_CASE("on the shipped model SVD loses less than weighted means, at every num
   std::vector<std::vector<TokenId>> texts;
   const std::vector<TokenId> held_out = tokens_of(folder / "eval/held-out.txt", 8 * 128);
   for (auto start = held_out.begin(); start != held_out.end(); start += 128) texts.emplace_back(start, start + 128);
-  const auto statistics = observe_heads(weights, tokens_of(folder / "calibration.txt", 2048),
-                                        {.second_moments = SecondMoments::collect, .on_progress = {}});
+  const auto statistics =
+      observe_heads(weights, tokens_of(folder / "calibration.txt", 2048), {}, SecondMoments::collect);
   const auto loss = [&](int heads, HeadMerge merge) {
     const Regrouping result = regroup(weights, {.num_key_value_heads = heads, .merge = merge}, statistics);
     CpuExecutor executor(result.weights, {.num_blocks = 80, .block_size = 16, .dtype = Dtype::f32}, 1);

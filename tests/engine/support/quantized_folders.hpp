@@ -43,7 +43,7 @@ inline QuantizedFolder to_write(const QuantizedModel& model, const QuantizeOptio
                                 const std::filesystem::path& source) {
   QuantizedFolder result{
       .source = source,
-      .record = {.config = options.config, .damp_percent = 0.01, .true_sequential = true, .method = "test"},
+      .record = QuantizationRecord{.config = options.config, .damp_percent = 0.01, .true_sequential = true, .method = "test"},
       .modules = {},
       .changed = model.changed};
   for (const QuantizedModule& module : model.modules) result.modules.emplace(module.name, &module.matrix);

@@ -44,4 +44,21 @@ inline std::byte* writable(const kernels::WeightView& view) {  // a loaded copy 
   return static_cast<std::byte*>(const_cast<void*>(view.data));
 }
 
+enum class Parts : std::uint8_t { query, all };
+
+// Gives head `to` of every layer the rows of Q, or of Q, K and V, that `from` has, with their biases.
+inline void copy_rows(ModelWeights& weights, std::size_t from, std::size_t to, Parts parts) {
+  const auto rows = static_cast<std::size_t>(weights.shape.heads().head_dim);
+  for (const WeightSlots& layer : weights.layers)
+    for (std::size_t part = kQ; part <= (parts == Parts::all ? kV : kQ); ++part) {
+      const SlotWeights& slot = layer[WeightSlot::qkv_proj];
+      const auto copy = [&](const kernels::WeightView& view, std::size_t columns) {
+        const std::size_t bytes = rows * columns * static_cast<std::size_t>(bits(view.dtype)) / 8;
+        std::memcpy(writable(view) + to * bytes, writable(view) + from * bytes, bytes);
+      };
+      copy(slot.weights[part], static_cast<std::size_t>(weights.shape.hidden_size));
+      if (slot.biases[part].data != nullptr) copy(slot.biases[part], 1);
+    }
+}
+
 }  // namespace dculab::engine

@@ -1,0 +1,32 @@
+// What `dculab quantize` did: of each matrix and of the KV cache's scales, and how far outputs move.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output/output.hpp"
+#include "engine/calibration/kv_ranges.hpp"
+#include "engine/quantize/model_quantizer.hpp"
+
+namespace dculab::cli {
+
+// Of one layer.
+struct KvScaleRow {
+  engine::KvRange range;
+  kernels::Fp8KvScales scales;
+};
+
+struct QuantizedAnswer {
+  std::string method;                             // as the user calls it
+  std::string output;                             // the folder, written
+  engine::QuantizeOptions options{};              // of the weights,
+  std::optional<engine::QuantizedModel> model{};  // which may stay as they are
+  std::vector<KvScaleRow> kv_scales{};            // [num_hidden_layers] or empty
+  std::size_t calibration_tokens = 0;
+};
+
+[[nodiscard]] Report quantize_report(const QuantizedAnswer& answer);
+
+}  // namespace dculab::cli
