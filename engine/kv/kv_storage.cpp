@@ -10,6 +10,7 @@
 #include "engine/kv/random_values.hpp"
 #include "kernels/kivi.hpp"
 #include "kernels/number_format.hpp"
+#include "model/kv/kv_bytes.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -39,8 +40,9 @@ Bytes residual_bytes(const ModelShape& model, const KvCacheOptions& options) {
 }
 
 void require_room(const ModelShape& model, const KvCacheOptions& options) {
-  const Bytes blocks = kv_block_bytes(model, options.block_size, options.dtype) *
-                       (static_cast<double>(options.num_blocks) + options.num_host_blocks);
+  Bytes block = kv_block_bytes(model, options.block_size, options.dtype);
+  if (options.keeps_block_bounds) block += kv_bytes_beside_block(model, RetentionPolicy::critical_blocks);
+  const Bytes blocks = block * (static_cast<double>(options.num_blocks) + options.num_host_blocks);
   std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
                      std::to_string(options.block_size) + " tokens";
   if (kernels::is_kivi(options.dtype))
@@ -125,6 +127,8 @@ KvStorage::Layout KvStorage::layout_of(const ModelShape& model, const LayerKind&
     add_part(heads * sizeof(float), heads * sizeof(float) * num_blocks);
   const Bytes residual = residual_bytes(model, options_) / (2.0 * num_owners_);
   for (int tensor = 0; tensor < 2 && is_kivi; ++tensor) add_part(0, static_cast<std::size_t>(residual.value()));
+  const auto bounds = static_cast<std::size_t>(kernels::block_bounds_bytes(layout.num_kv_heads, head_dim_));
+  if (options_.keeps_block_bounds) add_part(bounds, bounds * num_blocks);
   return layout;
 }
 
@@ -140,6 +144,12 @@ std::size_t KvStorage::bytes_per_block() const {
 }
 
 kernels::KvCacheView KvStorage::layer(int index) const { return view_of(owners_[static_cast<std::size_t>(index)]); }
+
+kernels::BlockBounds* KvStorage::block_bounds(int index) const {
+  if (!options_.keeps_block_bounds) return nullptr;
+  const int owner = owners_[static_cast<std::size_t>(index)];
+  return reinterpret_cast<kernels::BlockBounds*>(at(owner, layout(owner).parts.size() - 1));
+}
 
 kernels::KvCacheView KvStorage::view_of(int owner) const {
   const std::size_t of_v = num_tensors() - 1;  // latents are K and V
@@ -174,6 +184,7 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
 
 void KvStorage::move_slots(std::span<const SlotMove> moves) {
   if (kernels::is_kivi(options_.dtype)) throw std::invalid_argument("a KIVI cache has no slots of single tokens");
+  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   for (const SlotMove& move : moves)
     for (int owner = 0; owner < num_owners_; ++owner)
       for (std::size_t part = 0; part < layout(owner).parts.size(); ++part) move_slot(owner, part, move);
@@ -239,13 +250,15 @@ void KvStorage::fill_randomly(std::uint64_t seed) {
       fill_part(owner, part, is_kivi ? Dtype::int8 : options_.dtype, seed);
   for (int owner = 0; owner < num_owners_; ++owner) {
     if (options_.dtype == Dtype::int8)
-      for (std::size_t part = num_tensors(); part < layout(owner).parts.size(); ++part)
+      for (std::size_t part = num_tensors(); part < 2 * num_tensors(); ++part)
         std::fill_n(reinterpret_cast<float*>(at(owner, part)), layout(owner).parts[part].size / sizeof(float),
                     1.0F / 127);
     if (!is_kivi) continue;
     fill_kivi_records(owner);
     for (const std::size_t part : {2, 3}) fill_part(owner, part, Dtype::f16, seed);
   }
+  for (int owner = 0; owner < num_owners_ && options_.keeps_block_bounds; ++owner)
+    fill_part(owner, layout(owner).parts.size() - 1, Dtype::bf16, seed);
 }
 
 void KvStorage::fill_part(int owner, std::size_t part, Dtype dtype, std::uint64_t seed) {

@@ -8,6 +8,7 @@
 
 #include "core/executor.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "kernels/kv/critical_blocks.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"
@@ -23,6 +24,7 @@ struct KvCacheOptions {
   int num_host_blocks = 0;    // for swapped sequences
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
+  bool keeps_block_bounds = false;  // critical_blocks: of the keys of each block, beside it
 };
 
 // Bytes of K and V, or of latents, of one block in all layers, scales included.
@@ -41,7 +43,8 @@ void require_equal_head_dims(const ModelShape& model);
 // Each layer holds K, then V, each [num_blocks, its num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records,
 // see kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer
 // with latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its V. One that reads the
-// K and V of an earlier layer holds nothing. Fresh memory is zero.
+// K and V of an earlier layer holds nothing. Bounds of keys, where they are kept, are a layer's last. Fresh memory is
+// zero.
 class KvStorage {
  public:
   // Throws InputError when the CPU kernels do not serve the dtype with this model, or when it all exceeds the memory
@@ -50,13 +53,15 @@ class KvStorage {
 
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
+  // Of the blocks of the same; null where none are kept.
+  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
   // In order, in all layers: see Executor::move_slots. Throws std::invalid_argument with kivi4 and kivi2, whose tokens
-  // are quantized together.
+  // are quantized together, and where bounds are kept, which are not of single tokens.
   void move_slots(std::span<const SlotMove> moves);
 
   // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype is not kivi4,
@@ -83,7 +88,7 @@ class KvStorage {
   struct Layout {
     int num_kv_heads = 0;
     std::size_t offset = 0;     // in the memory
-    std::vector<Part> parts{};  // K, V, and the two more that int8, kivi4 and kivi2 have; half of them with latents
+    std::vector<Part> parts{};  // K, V, the two more of int8, kivi4 and kivi2 (half of them with latents), bounds
   };
   [[nodiscard]] Layout layout_of(const ModelShape& model, const LayerKind& kind, std::size_t offset) const;
   [[nodiscard]] const Layout& layout(int owner) const { return layouts_[static_cast<std::size_t>(owner)]; }
