@@ -23,6 +23,8 @@ void read_retention(MapReader& reader, KvRetention& retention) {
   reader.optional("sink_tokens", retention.sink_tokens, between(1, kLongestContext));
   reader.optional("window_tokens", retention.window_tokens, between(1, kLongestContext));
   reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
+  reader.optional("budget", retention.kv_budget, fraction());
+  reader.optional("recent_blocks", retention.recent_blocks, between(1, kLongestContext));
 }
 
 // A word, or a list of them.

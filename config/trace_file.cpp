@@ -55,6 +55,8 @@ void read_retention(MapReader reader, KvRetention& retention) {
   reader.required("sink_tokens", retention.sink_tokens, between(0, kLargestCount));
   reader.required("window_tokens", retention.window_tokens, between(0, kLargestCount));
   reader.required("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(0, kLargestCount));
+  reader.optional("budget", retention.kv_budget, fraction());
+  reader.optional("recent_blocks", retention.recent_blocks, between(1, kLargestCount));
   reader.finish();
 }
 

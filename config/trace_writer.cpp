@@ -12,10 +12,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json retention_json(const KvRetention& retention) {
-  return {{"policy", name(retention.policy)},
-          {"sink_tokens", retention.sink_tokens},
-          {"window_tokens", retention.window_tokens},
-          {"heavy_hitter_tokens", retention.heavy_hitter_tokens}};
+  Json json{{"policy", name(retention.policy)},
+            {"sink_tokens", retention.sink_tokens},
+            {"window_tokens", retention.window_tokens},
+            {"heavy_hitter_tokens", retention.heavy_hitter_tokens}};
+  if (!kv_policy(retention.policy).has_budget) return json;
+  json["budget"] = retention.kv_budget;
+  json["recent_blocks"] = retention.recent_blocks;
+  return json;
 }
 
 Json expert_load_json(const ExpertLoad& load) {

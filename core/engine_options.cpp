@@ -22,6 +22,9 @@ void check_figures(const KvRetention& retention, Found& found) {
   need(policy.has_window, "window_tokens", retention.window_tokens);
   need(policy.has_sinks, "sink_tokens", retention.sink_tokens);
   need(policy.has_heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
+  need(policy.has_budget, "recent_blocks", retention.recent_blocks);
+  if (policy.has_budget && !(retention.kv_budget > 0 && retention.kv_budget <= 1))
+    found.push_back("kv_retention " + std::string(policy.name) + " needs kv_budget, above 0 and at most 1");
 }
 
 void check_groups(const EngineOptions& options, Found& found) {

@@ -24,6 +24,10 @@ std::string_view name(OpKind kind) {
       return "attention_decode";
     case OpKind::attention_scores:
       return "attention_scores";
+    case OpKind::update_block_bounds:
+      return "update_block_bounds";
+    case OpKind::choose_critical_blocks:
+      return "choose_critical_blocks";
     case OpKind::activation_mul:
       return "activation_mul";
     case OpKind::route_tokens:

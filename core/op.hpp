@@ -40,6 +40,11 @@ enum class OpKind : std::uint8_t {
   all_gather,         // m rows of n values of each device, side by side on all of them
   dispatch_tokens,    // expert parallelism: m rows of n values go to the devices of their experts
   return_tokens,      // and what those computed comes back, where it is summed up
+
+  // Quest: the minimum and maximum of each key channel of a block take in the new tokens; of each decode and KV head
+  // the blocks are chosen that attention loads.
+  update_block_bounds,
+  choose_critical_blocks,
 };
 
 [[nodiscard]] std::string_view name(OpKind kind);
@@ -195,7 +200,7 @@ struct Op {
   ActivationMode activations = ActivationMode::exact;    // matmul: exact unless its weights go with the mode asked for
   Dtype activation_dtype = Dtype::f16;                   // what the op reads, multiplies in and writes
   GroupedWork groups;                                    // matmul
-  AttentionWork attention;                               // attention kinds and attention_scores
+  AttentionWork attention;                               // attention kinds, and what policies do for them
   bool rotates = true;                                   // rope_and_cache; false with ALiBi
   bool rotates_part = false;                             // a part of each head, or neighbours: another kernel
   OpActivation activation = OpActivation::silu_and_mul;  // activation_mul

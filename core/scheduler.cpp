@@ -112,13 +112,13 @@ void Scheduler::admit() {
       return give_up_blocks(sequence);
     }
     const int chunk = chunk_of(sequence);
-    const bool received = sequence.phase() == Phase::decode;
-    if (sequence.num_preemptions == 0 && !received)
+    const bool decodes = sequence.phase() == Phase::decode;  // its prompt was received, or is still cached
+    if (sequence.num_preemptions == 0 && !decodes)
       sequence.num_cached_tokens = sequence.num_duplicate_tokens > 0 ? 0 : sequence.num_computed_tokens;
     sequence.status = SequenceStatus::running;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
-    add(received ? decodes_ : prefills_, sequence, chunk, 0);
+    add(decodes ? decodes_ : prefills_, sequence, chunk, 0);
     publish_chunk(sequence, chunk);
     if (sequence.request.received_kv) receive(sequence);
     // A preempted sequence that finds its own blocks again is no second user.
@@ -133,7 +133,8 @@ void Scheduler::admit() {
 bool Scheduler::admit(Sequence& sequence) {
   if (sequence.status == SequenceStatus::swapped) return swap_in(sequence);
   if (sequence.num_preemptions == 0 && sequence.sample == 0) sequence.head_set = admitted_set_;
-  sequence.num_prefill_tokens = sequence.num_tokens();
+  const bool replays = kv_policy(options_.kv_retention.policy).has_budget;
+  sequence.num_prefill_tokens = replays ? sequence.num_prompt_tokens() : sequence.num_tokens();
   sequence.num_shared_tokens = adopt(sequence);
   sequence.num_computed_tokens = std::min(sequence.num_shared_tokens, sequence.num_tokens() - 1);
   const int received = sequence.num_preemptions == 0 ? sequence.request.num_received_tokens : 0;
@@ -202,7 +203,7 @@ void Scheduler::give_up_blocks(Sequence& sequence) {
 }
 
 int Scheduler::chunk_of(const Sequence& sequence) const {
-  if (sequence.phase() == Phase::decode) return std::min(token_budget_, 1);  // its prompt was received
+  if (sequence.phase() == Phase::decode) return std::min(token_budget_, 1);  // its prompt is there
   const int remaining = sequence.num_prefill_tokens - sequence.num_computed_tokens;
   // Without chunked prefill a whole prompt or nothing. Only what a preempted sequence must recompute can be longer
   // than a step, and that is split all the same: its user has seen its first tokens.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/kv/critical_blocks.hpp"
 #include "lower/kv/kv_lowering.hpp"
 #include "model/attention_work.hpp"
 
@@ -129,7 +130,7 @@ void set_accesses(Launch& launch, const AttentionWork& work, const AttentionWalk
     if (access.role == OperandRole::kv_read && work.context_tokens > 0)
       access.requests = head_groups(work, tile) * walk.tokens / work.context_tokens;
     if (access.role == OperandRole::block_table && work.kv_blocks > 0)
-      access.requests = std::max(1.0, walk.table_entries / work.kv_blocks);
+      access.requests = std::max(1.0, kBlockIdBytes * walk.table_entries / access.unique.value());
     if (access.role == OperandRole::output)
       access.unique += storage(Dtype::f32, 2 * walk.partitions_combined * work.num_query_heads * work.value_dim);
   }
@@ -147,6 +148,8 @@ void lower_attention(const Op& op, const StepPlan& step, const AttentionKernel& 
   if (device.kind == DeviceKind::gpu)
     launch.resources = tile.resources.value_or(assumed_resources(op, tile.query_heads, device));
   set_accesses(launch, attention, walk, tile, waves_per_workgroup(device.waves, launch.resources));
+  if (walks_chosen_blocks(op, step))  // of which the KV heads have other ones
+    for (Access& access : launch.accesses()) access.runs_in_step = 1;
   launch.grid.workgroups = launch.grid.most_workgroups = walk.workgroups;
   launch.grid.walked_tokens = sharing * walk.tokens * attention.num_kv_heads;
   launch.grid.longest_walk_tokens = walk.longest_tokens;

@@ -34,9 +34,12 @@ struct Walk {
   return tile.look_up.tokens > 0 && context > block_size;
 }
 
-// One pass, for new tokens at positions [first, last]: partitions share what they see from `begin` on.
-[[nodiscard]] Walk decode_pass(const AttentionWork& work, const AttentionTile& tile, int first_token, int last_token) {
-  const auto [begin, context] = loaded_tokens(work, first_token, last_token);
+// One pass, for new tokens at positions [first, last]: partitions share what they see from `begin` on. Blocks that a
+// policy has chosen are walked as if they lay in a row.
+[[nodiscard]] Walk decode_pass(const AttentionWork& work, const AttentionTile& tile, const KvRetention& retention,
+                               int first_token, int last_token) {
+  const auto [begin, end] = loaded_tokens(work, first_token, last_token);
+  const int context = kv_tokens_loaded(retention, work.block_size, end);
   const int partition_tokens = tile.partition_tokens;
   Walk walk;
   walk.tokens = walk.longest = context - begin;
@@ -62,12 +65,13 @@ void add_paths(const SequenceSlice& sequence, Walk& walk) {
 }
 
 // A pass for every query_tokens new tokens: a decode's one, and those that are drafted to follow it.
-[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const SequenceSlice& sequence) {
+[[nodiscard]] Walk decode_walk(const AttentionWork& work, const AttentionTile& tile, const KvRetention& retention,
+                               const SequenceSlice& sequence) {
   const int computed = sequence.num_computed_tokens, added = sequence.num_new_tokens;
-  Walk walk = decode_pass(work, tile, computed, computed + std::min(tile.query_tokens, added) - 1);
+  Walk walk = decode_pass(work, tile, retention, computed, computed + std::min(tile.query_tokens, added) - 1);
   for (int first = tile.query_tokens; first < added; first += tile.query_tokens) {
     const int last = std::min(first + tile.query_tokens, added) - 1;
-    const Walk pass = decode_pass(work, tile, computed + first, computed + last);
+    const Walk pass = decode_pass(work, tile, retention, computed + first, computed + last);
     walk.tokens += pass.tokens;
     walk.entries += pass.entries;
     walk.look_ups += pass.look_ups;
@@ -118,13 +122,14 @@ void add_paths(const SequenceSlice& sequence, Walk& walk) {
 // The walks of one sequence after another. A long prefill has many tiles, and sequences of a batch are often alike.
 class Walks {
  public:
-  Walks(const AttentionWork& work, const AttentionTile& tile) : work_(work), tile_(tile) {}
+  Walks(const AttentionWork& work, const AttentionTile& tile, const KvRetention& retention)
+      : work_(work), tile_(tile), retention_(retention) {}
 
   const Walk& of(const SequenceSlice& sequence) {
     if (last_.phase != sequence.phase || last_.num_computed_tokens != sequence.num_computed_tokens ||
         last_.num_new_tokens != sequence.num_new_tokens || last_.num_tree_tokens != sequence.num_tree_tokens)
-      walk_ =
-          sequence.phase == Phase::decode ? decode_walk(work_, tile_, sequence) : prefill_walk(work_, sequence, tile_);
+      walk_ = sequence.phase == Phase::decode ? decode_walk(work_, tile_, retention_, sequence)
+                                              : prefill_walk(work_, sequence, tile_);
     last_ = sequence;
     return walk_;
   }
@@ -132,6 +137,7 @@ class Walks {
  private:
   const AttentionWork& work_;
   const AttentionTile& tile_;
+  const KvRetention& retention_;
   SequenceSlice last_{.num_new_tokens = 0};  // none yet: each has a new token
   Walk walk_;
 };
@@ -169,7 +175,7 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
   const bool whole = op.kind == OpKind::attention_scores;
   AttentionWalk all;
   double sequences = 0;
-  Walks walks(work, tile);
+  Walks walks(work, tile, step.kv_retention);
   for (const SequenceSlice& sequence : step.batch.sequences) {
     if (!is_of(op, sequence)) continue;
     const Walk& walk = walks.of(sequence);

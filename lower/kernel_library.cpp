@@ -251,6 +251,8 @@ ChosenKernel kernel_for(const Kernels& kernels, const Op& op, const Device& devi
     case OpKind::qk_norm:
     case OpKind::rope_and_cache:
     case OpKind::shift_sink_keys:
+    case OpKind::update_block_bounds:
+    case OpKind::choose_critical_blocks:
     case OpKind::activation_mul:
     case OpKind::route_tokens:
     case OpKind::combine_experts:

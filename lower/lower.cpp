@@ -14,6 +14,7 @@
 #include "lower/expert_product.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "lower/index_scores.hpp"
+#include "lower/kv/critical_blocks.hpp"
 #include "lower/matmul.hpp"
 
 namespace dculab::lower {
@@ -55,6 +56,8 @@ void lower_by_kind(const Op& op, Extent extent, const StepPlan& step, const Devi
   if (chosen.matmul != nullptr) return lower_matmul(op, called(*chosen.matmul, op, extent, device), device, launch);
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
+  if (op.kind == OpKind::update_block_bounds) return lower_bounds_update(op, device, launch);
+  if (op.kind == OpKind::choose_critical_blocks) return lower_block_choice(op, device, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
   if (op.kind == OpKind::index_scores) return lower_index_scores(op, kernels.entries.scored_entries, device, launch);
   if (chosen.exchange != nullptr) {

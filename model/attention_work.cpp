@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kv/table.hpp"
 #include "model/kv/kv_plans.hpp"
 
 namespace dculab {
@@ -43,14 +44,17 @@ namespace {
   return all - (last - first + 1) * (first + last) / 2;
 }
 
-void add_sequence(AttentionWork& work, const SequenceSlice& sequence) {
-  const int context = sequence.context_tokens();
+// A decode may load a part of what it could see: as if that lay in a row.
+void add_sequence(AttentionWork& work, const SequenceSlice& sequence, const KvRetention& retention = {}) {
+  const int all = sequence.context_tokens();
+  const bool decodes = sequence.phase == Phase::decode;
+  const int context = decodes ? kv_tokens_loaded(retention, work.block_size, all) : all;
   const int begin = first_loaded_token(work, sequence.num_computed_tokens);
   const int blocks = blocks_of(begin, context, work.block_size);
   work.num_sequences += 1;
   work.query_tokens += sequence.num_new_tokens;
   work.context_tokens += context - begin;
-  work.score_pairs += score_pairs(work.sliding_window, work.in_chunks, sequence);
+  work.score_pairs += score_pairs(work.sliding_window, work.in_chunks, sequence) - (all - context);
   work.kv_blocks += blocks;
   work.padded_tokens += static_cast<double>(blocks) * work.block_size;
 }
@@ -118,7 +122,7 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   op.activation_dtype = options.activation_dtype;
   AttentionWork work = empty_work(attention, options);
   for (const SequenceSlice& sequence : batch.sequences)
-    if (sequence.phase == phase) add_sequence(work, sequence);
+    if (sequence.phase == phase) add_sequence(work, sequence, options.kv_retention);
 
   const KvBytes kv = kv_format_plan(work.kv_dtype).attention_bytes(attention, options, batch, phase, work);
   const double run_tokens = std::min<double>(work.block_size, work.context_tokens);
@@ -133,7 +137,9 @@ Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batc
   op.add({OperandRole::kv_read, kv.read, storage(work.kv_dtype, run_tokens * work.head_dim)});
   op.add({OperandRole::activation, storage(options.activation_dtype, query_values) + kv.read_as_activations,
           storage(options.activation_dtype, work.head_dim)});
-  op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks), Bytes(kBlockIdBytes)});
+  const bool is_chosen = phase == Phase::decode && kv_policy(options.kv_retention.policy).has_budget;
+  const double tables = is_chosen ? work.num_kv_heads : 1;  // each KV head has a list of its own
+  op.add({OperandRole::block_table, Bytes(kBlockIdBytes * work.kv_blocks * tables), Bytes(kBlockIdBytes)});
   op.add({OperandRole::output, storage(options.activation_dtype, query_values),
           storage(options.activation_dtype, work.head_dim)});
   if (kv.written > Bytes()) op.add({OperandRole::kv_write, kv.written, storage(Dtype::f16, work.head_dim)});

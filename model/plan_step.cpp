@@ -68,6 +68,7 @@ void plan_grouped_attention(StepPlan& plan, const StepSizes& sizes) {
   const KvPolicyPlan& policy = kv_policy_plan(sizes.options.kv_retention.policy);
   if (policy.before_cache != nullptr) policy.before_cache(plan, sizes);
   plan.ops.push_back(plan_rope_and_cache(sizes, plan.batch));
+  if (policy.after_cache != nullptr) policy.after_cache(plan, sizes);
   for (const Phase phase : {Phase::prefill, Phase::decode}) {
     const Op op = plan_attention(attention, sizes.options, plan.batch, phase);
     if (op.attention.num_sequences > 0) plan.ops.push_back(of_layers(op, sizes));

@@ -67,6 +67,7 @@ struct ServingFigures {
   options.engine.block_size = block_size;
   options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
+  options.engine.kv_retention = setting.retention;
   options.engine.max_num_seqs = choices.max_num_seqs;
   options.engine.max_num_batched_tokens = choices.max_num_batched_tokens;
   options.engine.enable_prefix_caching = choices.enable_prefix_caching;

@@ -8,6 +8,7 @@
 #include "cli/output/output.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/speculation_choices.hpp"
+#include "core/kv/retention.hpp"
 #include "engine/parallel/division.hpp"
 
 namespace dculab::cli {
@@ -35,6 +36,7 @@ struct WorkloadSetting {
   std::string activations = "exact";
   std::vector<int> block_sizes;
   std::vector<std::string> kv_cache_dtypes;
+  KvRetention retention{};
   SpeculationChoices speculation{};
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/bench/scenario_bench.hpp"
+#include "cli/bench/step_grid.hpp"
 #include "cli/bench/workload_bench.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/output/expert_report.hpp"
@@ -18,77 +19,26 @@
 #include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
-#include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/measure/step_bench.hpp"
 #include "engine/parallel/ranked_executor.hpp"
 #include "files/output.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct BenchChoices {
-  std::string model;
   std::string random_weights;  // a dtype, or empty: the folder's own weights
-  std::vector<std::string> phases{"prefill", "decode"};
-  std::vector<int> batches{1};
-  std::vector<int> contexts{512};
-  std::vector<int> kv_heads;
-  std::vector<int> block_sizes{16};
-  std::vector<std::string> kv_cache_dtypes{"f16"};
+  GridChoices grid;
   std::string device = "cpu";
-  std::string activations = "exact";
   engine::BenchOptions options;
-  engine::Division division;
   std::string trace_file;
   WorkloadChoices workload;
   SpeculationChoices speculation;
   std::vector<std::string> set;  // of a scenario
   OutputOptions output;
 };
-
-// All combinations of the axes, as points of a grid.
-[[nodiscard]] std::vector<engine::BenchPoint> make_grid(const BenchChoices& choices, const ModelShape& model) {
-  std::vector<engine::BenchPoint> points;
-  const bool on_cpu = choices.options.device.kind == engine::DeviceKind::cpu;
-  const std::vector<int> all_kv_heads =
-      choices.kv_heads.empty() ? std::vector<int>{0} : choices.kv_heads;  // 0: its own
-  for (const std::string& phase : choices.phases)
-    for (const int kv_heads : all_kv_heads)
-      for (const int block_size : choices.block_sizes)
-        for (const std::string& kv_cache_dtype : choices.kv_cache_dtypes)
-          for (const int context : choices.contexts)
-            for (const int batch : choices.batches) {
-              StepChoices step{.model = choices.model,
-                               .machine = "host",
-                               .phase = phase,
-                               .batch = batch,
-                               .context = context,
-                               .block_size = block_size,
-                               .kv_heads = kv_heads,
-                               .kv_cache_dtype = kv_cache_dtype,
-                               .weights = config::weight_format_text(model.layer_format()),
-                               .set = {}};
-              const config::Scenario scenario = to_scenario(step);
-              ModelShape shape = study::resolve_model(scenario);
-              shape.dtype = model.dtype;
-              shape.quantization = model.quantization;
-              shape.quantized_lm_head = model.quantized_lm_head;
-              shape.plain = model.plain;
-              EngineOptions options =
-                  study::resolve_options(scenario, shape, on_cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu);
-              options.activations = parse_option("--activations", choices.activations, parse_activations);
-              study::require_activations(options.activations, model);
-              const std::string id = phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
-                                     " block=" + std::to_string(block_size) + " kv=" + kv_cache_dtype +
-                                     " context=" + std::to_string(context) + " batch=" + std::to_string(batch);
-              points.push_back(
-                  {id, shape, options, study::resolve_batch(scenario.workload, shape, options), choices.division});
-            }
-  return points;
-}
 
 [[nodiscard]] double tokens_per_second(const TraceStep& step) {
   return static_cast<double>(step.batch.num_tokens()) / step.duration.value();
@@ -99,6 +49,9 @@ struct BenchChoices {
   report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
   Table table;
   table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
+  const bool retains = std::ranges::any_of(
+      trace.steps, [](const TraceStep& step) { return step.options.kv_retention.policy != RetentionPolicy::all; });
+  if (retains) table.columns.emplace_back("KV kept");
   const bool mixture = std::ranges::any_of(trace.steps, [](const auto& step) { return !step.experts.is_empty(); });
   if (mixture) {
     report.heading.push_back(expert_heading());
@@ -126,12 +79,24 @@ struct BenchChoices {
          {"step_seconds", step.duration.value()},
          {"spread_seconds", step.spread.value()},
          {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}});
+    if (retains) {
+      table.rows.back().emplace_back(retention_text(step.options.kv_retention));
+      report.json["points"].back()["kv_retention"] = retention_text(step.options.kv_retention);
+    }
     if (!mixture) continue;
     for (Cell& cell : expert_cells(step.experts)) table.rows.back().push_back(std::move(cell));
     report.json["points"].back()["experts"] = expert_json(step.experts);
   }
   report.tables.push_back(std::move(table));
   return report;
+}
+
+// Of conversations, which are served with one.
+[[nodiscard]] KvRetention retention_of(const BenchChoices& choices) {
+  if (choices.grid.retentions.size() != 1) throw InputError("--kv-retention", "takes one policy for conversations");
+  KvRetention retention = choices.grid.retention_sizes;
+  retention.policy = parse_option("--kv-retention", choices.grid.retentions.front(), parse_policy);
+  return retention;
 }
 
 [[nodiscard]] bool names_scenario(const std::string& workload) {
@@ -147,9 +112,10 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
   for (const char* option :
-       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--activations", "--num-prompts", "--seed",
-        "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching", "--prefix-eviction", "--kv-cache-skip",
-        "--pad-token-id", "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
+       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--kv-retention", "--activations",
+        "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching",
+        "--prefix-eviction", "--kv-cache-skip", "--pad-token-id", "--data-parallel-size", "--routing",
+        "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
@@ -172,21 +138,22 @@ void run_bench(BenchChoices choices) {
                                 .speculation = choices.speculation}),
                 choices.output);
   if (!choices.workload.file.empty())
-    return show(bench_workload(choices.workload, {.model = choices.model,
+    return show(bench_workload(choices.workload, {.model = choices.grid.model,
                                                   .random_weights = choices.random_weights,
                                                   .device = choices.device,
                                                   .threads = choices.options.threads,
-                                                  .division = choices.division,
-                                                  .activations = choices.activations,
-                                                  .block_sizes = choices.block_sizes,
-                                                  .kv_cache_dtypes = choices.kv_cache_dtypes,
+                                                  .division = choices.grid.division,
+                                                  .activations = choices.grid.activations,
+                                                  .block_sizes = choices.grid.block_sizes,
+                                                  .kv_cache_dtypes = choices.grid.kv_cache_dtypes,
+                                                  .retention = retention_of(choices),
                                                   .speculation = choices.speculation}),
                 choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
-  engine::require_shared_device(choices.options.device, choices.division);
-  const std::filesystem::path folder = study::find_model(choices.model);
+  engine::require_shared_device(choices.options.device, choices.grid.division);
+  const std::filesystem::path folder = study::find_model(choices.grid.model);
   const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
-  const std::vector<engine::BenchPoint> points = make_grid(choices, weights.shape);
+  const std::vector<engine::BenchPoint> points = make_grid(choices.grid, weights.shape, choices.options.device.kind);
   ProgressBar bar;
   const Trace trace = engine::measure_steps(weights, points, choices.options,
                                             [&bar](const auto& label, double share) { bar.update(label, share); });
@@ -242,31 +209,44 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
 void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
   auto choices = std::make_shared<BenchChoices>();
-  reads(command->add_option("--model", choices->model, "Model folder, or a name under scenarios/models"),
+  reads(command->add_option("--model", choices->grid.model, "Model folder, or a name under scenarios/models"),
         study::try_find_model);
   command->add_option(
       "--random-weights", choices->random_weights,
       "Weights made on the spot in f32, f16, bf16, fp8, int8 or int4: speed does not depend on their values");
-  command->add_option("--phase", choices->phases, "prefill, decode")
+  command->add_option("--phase", choices->grid.phases, "prefill, decode")
       ->delimiter(',')
       ->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_axis = [command](const char* option, std::vector<int>& values, const char* help) {
     command->add_option(option, values, help)->delimiter(',')->check(at_least(1));
   };
-  add_axis("--batch", choices->batches, "Sequences per step");
-  add_axis("--context", choices->contexts, "Tokens per sequence");
-  add_axis("--kv-heads", choices->kv_heads, "KV heads, made by mean pooling");
-  add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
+  add_axis("--batch", choices->grid.batches, "Sequences per step");
+  add_axis("--context", choices->grid.contexts, "Tokens per sequence");
+  add_axis("--kv-heads", choices->grid.kv_heads, "KV heads, made by mean pooling");
+  add_axis("--block-size", choices->grid.block_sizes, "Tokens per KV block");
   command
-      ->add_option("--kv-cache-dtype", choices->kv_cache_dtypes,
+      ->add_option("--kv-cache-dtype", choices->grid.kv_cache_dtypes,
                    "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2")
       ->delimiter(',');
+  command
+      ->add_option("--kv-retention", choices->grid.retentions,
+                   "all, window, sinks, heavy-hitters, critical-blocks: a point each, with the same figures")
+      ->delimiter(',');
+  command->add_option("--sink-tokens", choices->grid.retention_sizes.sink_tokens, "sinks: the first tokens, which stay")
+      ->check(at_least(1));
+  command->add_option("--window-tokens", choices->grid.retention_sizes.window_tokens, "The newest tokens, which stay")
+      ->check(at_least(1));
+  command
+      ->add_option("--heavy-hitter-tokens", choices->grid.retention_sizes.heavy_hitter_tokens,
+                   "heavy-hitters: the tokens with the most attention, which stay")
+      ->check(at_least(1));
+  add_budget_options(*command, choices->grid.retention_sizes);
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
-  command->add_option("--activations", choices->activations, kActivationsHelp);
+  command->add_option("--activations", choices->grid.activations, kActivationsHelp);
   command->add_option("--threads", choices->options.threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
-  add_division_options(*command, choices->division);
+  add_division_options(*command, choices->grid.division);
   command->add_option("--repeats", choices->options.repeats, "Rounds through the grid")
       ->check(between(1, config::kMostRepeats));
   command->add_option("--warm-up", choices->options.warm_up, "Untimed steps before each timed one")

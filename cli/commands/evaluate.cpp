@@ -13,6 +13,7 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/kv_bytes.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "core/activation_mode.hpp"
@@ -126,12 +127,17 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
   if (!tasks.reference.empty() && tasks.text_file.empty())
     throw InputError("--reference: predictions are compared over a text; give --text FILE");
   for (const EvaluationRow& row : rows) {
-    if (!drops_tokens(row.retention.policy)) continue;
+    if (!differs_in_decodes(row.retention.policy)) continue;
+    const KvPolicy& policy = kv_policy(row.retention.policy);
+    const std::string option = "--kv-retention " + policy_text(row.retention.policy);
     if (tasks.mode != engine::ScoringMode::streamed)
-      throw InputError("--kv-retention " + policy_text(row.retention.policy) +
-                       ": a cache that drops tokens is judged token by token; add --stream");
-    if (row.retention.window_tokens < 1)
-      throw InputError("--kv-retention " + policy_text(row.retention.policy) + ": give --window-tokens");
+      throw InputError(option +
+                       (policy.has_budget ? ": decodes that load a part of the cache are judged"
+                                          : ": a cache that drops tokens is judged") +
+                       " token by token; add --stream");
+    if (policy.has_budget && row.retention.kv_budget <= 0) throw InputError(option + ": give --kv-budget");
+    if (policy.has_window && row.retention.window_tokens < 1 && row.retention.kv_budget <= 0)
+      throw InputError(option + ": give --window-tokens");
   }
 }
 
@@ -163,16 +169,6 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
                             {.window = choices.tasks.window, .windows_at_once = choices.windows_at_once}, progress);
   if (!std::isfinite(result.loss.mean())) throw InputError(engine::kPredictionsNotFinite);
   return result;
-}
-
-// What a sequence of `context` tokens keeps in the cache.
-[[nodiscard]] Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context) {
-  const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
-  const auto tokens = static_cast<int>(kept);
-  if (!quantizes_together(options.kv_cache_dtype)) return tokens * kv_bytes_per_token(model, options.kv_cache_dtype);
-  const int quantized = kivi_quantized_tokens(tokens, options.kv_residual_tokens);
-  return quantized * kv_bytes_per_token(model, options.kv_cache_dtype) +
-         (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
 }
 
 void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
@@ -207,6 +203,7 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
   row.kv_bytes_per_token = kv_bytes_per_token(generator.shape(), row.kv_cache_dtype);
   row.kv_bytes_per_sequence =
       kv_bytes_per_sequence(generator.shape(), generator.engine_options(), tasks.decode.context);
+  row.kv_bytes_loaded = kv_bytes_loaded(generator.shape(), generator.engine_options(), tasks.decode.context);
 }
 
 void run_evaluate(EvaluateChoices choices) {
@@ -220,7 +217,14 @@ void run_evaluate(EvaluateChoices choices) {
   if (choices.tasks.decode.context == 0) choices.tasks.decode.context = std::min(context / 2, kDefaultDecodeContext);
   ProgressBar bar;
   const std::unique_ptr<engine::Generator> reference = open_reference(choices);
-  for (EvaluationRow& row : rows) judge(row, reference.get(), choices, material, bar);
+  for (EvaluationRow& row : rows) {
+    EngineOptions options = choices.generator.engine;
+    options.kv_cache_dtype = row.kv_cache_dtype;
+    options.kv_retention = row.retention;
+    share_budget(options, engine::read_model_shape(study::find_model(row.model)), choices.tasks.decode.context);
+    row.retention = options.kv_retention;
+    judge(row, reference.get(), choices, material, bar);
+  }
   bar.clear();
   show(evaluation_report(choices.tasks, rows), choices.output);
 }
@@ -231,7 +235,8 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   };
   add_axis("--kv-cache-dtype", choices.kv_cache_dtypes, "Formats of K and V, a row each: f16,fp8_e4m3");
   add_axis("--activations", choices.activations, "exact; int8 of quantized models; bf16 of BF16 ones");
-  add_axis("--kv-retention", choices.retentions, "Which tokens stay cached: all, window, sinks, heavy-hitters");
+  add_axis("--kv-retention", choices.retentions,
+           "Which tokens stay cached: all, window, sinks, heavy-hitters; critical-blocks: which are loaded");
   command.add_option("--sink-tokens", choices.retention_sizes.sink_tokens, "sinks: first tokens kept")
       ->check(at_least(0));
   command.add_option("--window-tokens", choices.retention_sizes.window_tokens, "Last tokens kept")->check(at_least(1));
@@ -239,6 +244,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
       .add_option("--heavy-hitter-tokens", choices.retention_sizes.heavy_hitter_tokens,
                   "heavy-hitters: tokens kept for the attention they get")
       ->check(at_least(0));
+  add_budget_options(command, choices.retention_sizes);
   command.add_option("--block-size", choices.generator.engine.block_size, "Tokens per KV block, power of two to 256");
   command.add_option("--device", choices.device,
                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");

@@ -116,6 +116,8 @@ void refuse_idle_figures(const RunChoices& choices) {
   refuse(asked.window_tokens != 0 && !policy.has_window, "--window-tokens");
   refuse(asked.heavy_hitter_tokens != 0 && !policy.has_heavy_hitters, "--heavy-hitter-tokens");
   refuse(asked.sink_tokens != KvRetention{}.sink_tokens && !policy.has_sinks, "--sink-tokens");
+  refuse(asked.kv_budget != 0 && !policy.has_budget, "--kv-budget");
+  refuse(asked.recent_blocks != KvRetention{}.recent_blocks && !policy.has_budget, "--recent-blocks");
 }
 
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
@@ -200,7 +202,8 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp);
   add_skip_options(command, choices.skip);
   command.add_option("--kv-retention", choices.kv_retention,
-                     "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O)");
+                     "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O); "
+                     "critical-blocks (Quest): all stay, a decode loads some");
   command.add_option("--sink-tokens", engine.kv_retention.sink_tokens, "sinks: the first tokens, which stay")
       ->check(at_least(1));
   command.add_option("--window-tokens", engine.kv_retention.window_tokens, "The newest tokens, which stay")
@@ -209,6 +212,7 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
       .add_option("--heavy-hitter-tokens", engine.kv_retention.heavy_hitter_tokens,
                   "heavy-hitters: the tokens with the most attention, which stay")
       ->check(at_least(1));
+  add_budget_options(command, engine.kv_retention);
 }
 
 }  // namespace

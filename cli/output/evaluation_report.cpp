@@ -26,8 +26,8 @@ using engine::ChoiceEvaluation;
 
 // Which columns say something: those of options that nobody changed are left out.
 struct Columns {
-  bool activations = false, retention = false, sequence = false, text = false, reference = false, experts = false,
-       decode = false, speculation = false;
+  bool activations = false, retention = false, sequence = false, loaded = false, text = false, reference = false,
+       experts = false, decode = false, speculation = false;
 };
 
 [[nodiscard]] Columns columns_of(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
@@ -35,8 +35,9 @@ struct Columns {
   return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
           .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
           .sequence = any([](const EvaluationRow& row) {
-            return drops_tokens(row.retention.policy) || quantizes_together(row.kv_cache_dtype);
+            return differs_in_decodes(row.retention.policy) || quantizes_together(row.kv_cache_dtype);
           }),
+          .loaded = any([](const EvaluationRow& row) { return kv_policy(row.retention.policy).has_budget; }),
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
           .experts = any([](const EvaluationRow& row) { return !row.experts.is_empty(); }),
@@ -53,6 +54,7 @@ struct Columns {
   if (columns.reference) names.insert(names.end(), {"KL", "top-1"});
   names.insert(names.end(), {"weights", "KV/token"});
   if (columns.sequence) names.push_back("KV of " + std::to_string(tasks.decode.context));
+  if (columns.loaded) names.emplace_back("loaded");
   if (columns.experts) std::ranges::copy(expert_columns(), std::back_inserter(names));
   if (columns.decode) names.emplace_back("tokens/s");
   if (columns.speculation) {
@@ -101,6 +103,7 @@ struct Columns {
   cells.emplace_back(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value());
   if (columns.sequence)
     cells.emplace_back(config::short_text(row.kv_bytes_per_sequence), row.kv_bytes_per_sequence.value());
+  if (columns.loaded) cells.emplace_back(config::short_text(row.kv_bytes_loaded), row.kv_bytes_loaded.value());
   if (columns.experts) std::ranges::move(expert_cells(row.experts), std::back_inserter(cells));
   if (columns.decode) {
     const double rate = decode_rate(tasks, *row.decode_step);
@@ -116,7 +119,9 @@ struct Columns {
   return {{"policy", policy_text(retention.policy)},
           {"sink_tokens", only(policy.has_sinks, retention.sink_tokens)},
           {"window_tokens", only(policy.has_window, retention.window_tokens)},
-          {"heavy_hitter_tokens", only(policy.has_heavy_hitters, retention.heavy_hitter_tokens)}};
+          {"heavy_hitter_tokens", only(policy.has_heavy_hitters, retention.heavy_hitter_tokens)},
+          {"budget", policy.has_budget ? Json(retention.kv_budget) : Json()},
+          {"recent_blocks", only(policy.has_budget, retention.recent_blocks)}};
 }
 
 [[nodiscard]] Json text_json(const std::optional<engine::TextEvaluation>& text) {
@@ -163,6 +168,7 @@ struct Columns {
             {"weight_bytes", row.weight_bytes.value()},
             {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
             {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
+            {"kv_bytes_loaded", row.kv_bytes_loaded.value()},
             {"decode", decode}};
   if (!row.experts.is_empty()) json["experts"] = expert_json(row.experts);
   if (row.speculation) json["speculation"] = speculation_json(*row.speculation);

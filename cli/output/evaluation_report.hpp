@@ -39,6 +39,7 @@ struct EvaluationRow {
   Bytes weight_bytes;
   Bytes kv_bytes_per_token;
   Bytes kv_bytes_per_sequence;  // of decode.context tokens, with what retention drops and KIVI keeps in F16
+  Bytes kv_bytes_loaded;        // of them, by a decode: what is kept, or critical blocks and the bounds of all
   std::optional<Seconds> decode_step;
   std::optional<engine::SpeculationCheck> speculation;
   ExpertHistogram experts;  // of text and questions; empty of a model without experts

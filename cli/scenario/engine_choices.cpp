@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
+#include <sstream>
 
 #include "cli/scenario/checks.hpp"
 #include "core/activation_mode.hpp"
@@ -57,7 +58,7 @@ KvSkip parse_skip(const SkipChoices& choices) {
 
 RetentionPolicy parse_policy(const std::string& text) {
   if (const auto policy = parse_retention_policy(text)) return *policy;
-  throw InputError("'" + text + "' is not a policy; use all, window, sinks or heavy-hitters");
+  throw InputError("'" + text + "' is not a policy; use all, window, sinks, heavy-hitters or critical-blocks");
 }
 
 std::string policy_text(RetentionPolicy policy) {
@@ -72,7 +73,17 @@ std::string retention_text(const KvRetention& retention) {
   if (policy.has_sinks) text += " " + std::to_string(retention.sink_tokens) + " +";
   if (policy.has_heavy_hitters) text += " " + std::to_string(retention.heavy_hitter_tokens) + " +";
   if (policy.has_window) text += " " + std::to_string(retention.window_tokens);
-  return text;
+  if (!policy.has_budget) return text;
+  std::ostringstream share;
+  share << " " << 100 * retention.kv_budget << " %";
+  return text + share.str();
+}
+
+void add_budget_options(CLI::App& command, KvRetention& retention) {
+  command.add_option("--kv-budget", retention.kv_budget, "critical-blocks: share of the blocks that a decode loads")
+      ->check(between(0, 1));
+  command.add_option("--recent-blocks", retention.recent_blocks, "critical-blocks: of them the last, always")
+      ->check(at_least(1));
 }
 
 void add_division_options(CLI::App& command, engine::Division& division) {

@@ -14,6 +14,7 @@ namespace {
   std::vector<engine::ChoiceItem> items;
   for (config::Question& question : config::read_questions_file(file))
     items.push_back({.prompt = question.context + "Question: " + question.stem + "\nAnswer:",
+                     .context_bytes = question.context.size(),
                      .choices = std::move(question.choices),
                      .answer = question.answer});
   return items;

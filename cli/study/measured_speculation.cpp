@@ -45,7 +45,7 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json to_json(const study::ComparedDraft& point) {
+[[nodiscard]] Json compared_draft_json(const study::ComparedDraft& point) {
   return {{"choices", choices_json(point.choices)},
           {"predicted", cli::to_json(point.predicted)},
           {"measured",
@@ -68,7 +68,7 @@ void add_comparison(const std::vector<study::ComparedDraft>& points, Report& rep
       "predicted: with the tokens a step that were accepted");
   report.tables.push_back(std::move(table));
   report.json["points"] = Json::array();
-  for (const study::ComparedDraft& point : points) report.json["points"].push_back(to_json(point));
+  for (const study::ComparedDraft& point : points) report.json["points"].push_back(compared_draft_json(point));
   report.json["summary"] = {{"count", errors.count},
                             {"median_abs_error", errors.median},
                             {"largest_abs_error", errors.largest},

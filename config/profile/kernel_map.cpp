@@ -154,6 +154,8 @@ bool serves(KernelRole role, OpKind kind) {
       return role == rope_and_cache;
     case OpKind::shift_sink_keys:  // profiled engines have no such kernels
     case OpKind::attention_scores:
+    case OpKind::update_block_bounds:
+    case OpKind::choose_critical_blocks:
     case OpKind::route_tokens:  // no kernels are known
     case OpKind::combine_experts:
     case OpKind::output_gate:

@@ -48,4 +48,16 @@ int kv_tokens_evicted_at(const KvRetention& retention, int block_size, std::int6
   return static_cast<int>((surplus + unit - 1) / unit * unit);
 }
 
+int kv_blocks_loaded(const KvRetention& retention, int num_blocks) {
+  if (!kv_policy(retention.policy).has_budget) return num_blocks;
+  constexpr double kRounding = 1e-9;  // 0.1 of 30 blocks is 3
+  const int share = static_cast<int>(std::ceil(retention.kv_budget * num_blocks - kRounding));
+  return std::min(num_blocks, std::max(share, 1 + retention.recent_blocks));
+}
+
+int kv_tokens_loaded(const KvRetention& retention, int block_size, int context) {
+  const int blocks = (context + block_size - 1) / block_size;
+  return context - (blocks - kv_blocks_loaded(retention, blocks)) * block_size;
+}
+
 }  // namespace dculab

@@ -1,4 +1,5 @@
-// Which tokens of a sequence keep their K and V in the cache, and when the others go.
+// Which tokens of a sequence keep their K and V in the cache, when the others go, and which of those that stay a decode
+// loads.
 //
 // What is in the cache when a token is computed follows from its position alone, never from how the work was cut into
 // steps, so neither chunks nor preemption change a result. docs/reference/kv-retention.md has the rules.
@@ -17,9 +18,10 @@ enum class RetentionPolicy : std::uint8_t {
   window,         // the last window_tokens, whose positions stay as they were
   sinks,          // StreamingLLM: the first sink_tokens and the last window_tokens, at positions within the cache
   heavy_hitters,  // H2O: heavy_hitter_tokens with the largest attention sums, per layer and KV head, and window_tokens
+  critical_blocks,  // Quest: all stay, and a decode loads the blocks whose keys may matter, per layer and KV head
 };
 
-// As scenarios write it: "all", "window", "sinks", "heavy_hitters".
+// As scenarios write it: "all", "window", "sinks", "heavy_hitters", "critical_blocks".
 [[nodiscard]] std::string_view name(RetentionPolicy policy);
 
 // Reads the name, also with '-' for '_'.
@@ -30,6 +32,8 @@ struct KvRetention {
   int sink_tokens = 4;
   int window_tokens = 0;
   int heavy_hitter_tokens = 0;
+  double kv_budget = 0;   // share of a sequence's blocks that a decode loads, in (0, 1]
+  int recent_blocks = 1;  // of them the last, always: the one that is being written at least
 
   friend bool operator==(const KvRetention&, const KvRetention&) = default;
 };
@@ -68,5 +72,12 @@ struct KvDemand {
 
 // Tokens that are gone when the token at `position` is computed.
 [[nodiscard]] int kv_tokens_evicted_at(const KvRetention& retention, int block_size, std::int64_t position);
+
+// Blocks that a decode of one token loads of `num_blocks`: the budget's share, rounded up; the first one and the recent
+// ones are always among them. All where there is no budget.
+[[nodiscard]] int kv_blocks_loaded(const KvRetention& retention, int num_blocks);
+
+// Tokens in them, of `context` in the cache, the new one included. The last block, which may not be full, is loaded.
+[[nodiscard]] int kv_tokens_loaded(const KvRetention& retention, int block_size, int context);
 
 }  // namespace dculab

@@ -23,6 +23,7 @@ namespace {
 }
 
 constexpr std::uint32_t kGrouped = grouped_formats(), kDropping = dropping_policies();
+constexpr std::uint32_t kCritical = bit(RetentionPolicy::critical_blocks);
 constexpr std::uint32_t kSinks = bit(RetentionPolicy::sinks), kHeavyHitters = bit(RetentionPolicy::heavy_hitters);
 
 constexpr KvClash kClashes[] = {
@@ -41,6 +42,10 @@ constexpr KvClash kClashes[] = {
     {KvFeature::speculation,
      "kv_retention {policy} cannot be combined with speculative_config: what a rejected token drove out is gone", 0,
      kDropping},
+    {KvFeature::speculation,
+     "kv_retention {policy} cannot be combined with speculative_config: each of several new tokens would choose other "
+     "blocks",
+     0, kCritical},
     {KvFeature::swap,
      "kv_retention {policy} cannot be combined with preemption_mode swap: what it keeps beside the blocks is not moved",
      0, kDropping},
@@ -51,7 +56,7 @@ constexpr KvClash kClashes[] = {
      "kv_retention {policy} needs enable_chunked_prefill: a prompt may be longer than what is kept", 0, kDropping},
     {KvFeature::each_other,
      "kv_retention {policy} cannot be combined with kv_cache_dtype {dtype}, whose tokens are not written one by one",
-     kGrouped, kDropping},
+     kGrouped, kDropping | kCritical},
     {KvFeature::groups_by_load,
      "groups_by_load cannot share blocks of kv_cache_dtype {dtype}: a block's newest tokens are kept apart, per "
      "sequence",
@@ -67,31 +72,49 @@ constexpr KvClash kClashes[] = {
      "kv_retention {policy} cannot be combined with kv_cache_skip duplicate_prompts: what it leaves of a block is no "
      "prompt",
      0, kDropping},
+    {KvFeature::groups_by_load,
+     "kv_retention {policy} cannot be combined with groups_by_load: bounds of keys lie beside blocks of one size", 0,
+     kCritical},
+    {KvFeature::duplicate_prompts,
+     "kv_retention {policy} cannot be combined with kv_cache_skip duplicate_prompts: bounds of a block that was shared "
+     "would be those of another text's keys too",
+     0, kCritical},
     {KvFeature::samples, "kv_retention {policy} changes; ask for n = 1", 0, kDropping},
     {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},
     {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
+    {KvFeature::handing_over, "kv_retention {policy} has bounds of keys beside its blocks, which others have not", 0,
+     kCritical},
+    {KvFeature::gpu, "kv_retention {policy} is for --device cpu", 0, kCritical},
     {KvFeature::gpu, "kv_retention {policy} is for --device cpu: GPU kernels keep every token", 0, kDropping},
     {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
      bit(Dtype::f32) | bit(Dtype::int8) | kGrouped},
     {KvFeature::alibi,
      "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
      kHeavyHitters},
+    {KvFeature::alibi,
+     "kv_retention {policy} cannot serve {model}: ALiBi goes by positions, which chosen blocks have not", 0, kCritical},
     {KvFeature::soft_cap,
      "kv_retention {policy} cannot serve {model}: its attention has a soft cap, which sums of scores leave out", 0,
      kHeavyHitters},
     {KvFeature::missing_kv, "kv_retention {policy} cannot serve {model}: it needs K and V in every layer, and {cached}",
-     0, kDropping},
+     0, kDropping | kCritical},
     {KvFeature::missing_kv, "a KV cache of {dtype} cannot serve {model}: it needs K and V in every layer, and {cached}",
      kGrouped},
     {KvFeature::unequal_heads,
-     "kv_retention {policy} cannot serve {model}: it needs equal heads and groups in all layers", 0, kDropping},
+     "kv_retention {policy} cannot serve {model}: it needs equal heads and groups in all layers", 0,
+     kDropping | kCritical},
     {KvFeature::unequal_heads,
      "a KV cache of {dtype} cannot serve {model}: it needs equal heads and groups in all layers", kGrouped},
     {KvFeature::sliding_window,
      "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens would hide what is kept; use "
      "window",
      0, kSinks | kHeavyHitters},
+    {KvFeature::sliding_window,
+     "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens goes by positions, which "
+     "chosen "
+     "blocks have not",
+     0, kCritical},
 };
 
 }  // namespace

@@ -46,6 +46,9 @@ struct KvPolicy {
   bool has_sinks = false;          // sink_tokens counts
   bool has_heavy_hitters = false;  // heavy_hitter_tokens counts
   bool needs_all_query_heads = false;  // of a layer, in one process
+  // A decode loads kv_budget of what is cached, a prefill all of it. So tokens that were generated are computed once
+  // more as they were at first, one in a step.
+  bool has_budget = false;
 };
 
 inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
@@ -63,6 +66,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
      .has_window = true,
      .has_heavy_hitters = true,
      .needs_all_query_heads = true},
+    {.policy = RetentionPolicy::critical_blocks, .name = "critical_blocks", .has_budget = true},
 });
 
 [[nodiscard]] constexpr const KvFormat& kv_format(Dtype dtype) {
@@ -76,6 +80,10 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 }
 [[nodiscard]] constexpr bool drops_tokens(RetentionPolicy policy) {
   return kv_policy(policy).eviction != KvEviction::never;
+}
+// A decode sees less than a prefill of the same tokens would.
+[[nodiscard]] constexpr bool differs_in_decodes(RetentionPolicy policy) {
+  return drops_tokens(policy) || kv_policy(policy).has_budget;
 }
 
 // What a format or a policy may not go with.

@@ -14,12 +14,16 @@ int characters(std::string_view text) {
 
 // Where the prompt's tokens end is where the tokens of prompt and choice together stop being those of the prompt alone:
 // a tokenizer may treat the beginning of a text in its own way, so the choice is never encoded by itself.
-ScoredText with_choice(const Tokenizer& tokenizer, const std::string& prompt, const std::string& choice) {
-  const std::vector<TokenId> alone = tokenizer.encode(prompt, SpecialTokens::add);
-  ScoredText text{.tokens = tokenizer.encode(prompt + choice, SpecialTokens::add), .num_given = 0};
-  const auto shared = std::ranges::mismatch(alone, text.tokens).in1 - alone.begin();
-  text.num_given = std::min(static_cast<int>(shared), static_cast<int>(text.tokens.size()) - 1);
+ScoredText with_choice(const Tokenizer& tokenizer, const ChoiceItem& item, const std::string& choice) {
+  ScoredText text{.tokens = tokenizer.encode(item.prompt + choice, SpecialTokens::add), .num_given = 0};
+  const auto shared_with = [&](const std::string& beginning) {
+    const std::vector<TokenId> alone = tokenizer.encode(beginning, SpecialTokens::add);
+    return static_cast<int>(std::ranges::mismatch(alone, text.tokens).in1 - alone.begin());
+  };
+  text.num_given = std::min(shared_with(item.prompt), static_cast<int>(text.tokens.size()) - 1);
   if (text.num_given < 1) throw InputError("the question has no tokens of its own");
+  const int of_context = shared_with(item.prompt.substr(0, item.context_bytes));
+  text.num_prefilled = std::clamp(of_context, 1, text.num_given);
   return text;
 }
 
@@ -33,7 +37,7 @@ int index_of_largest(const std::vector<Value>& values) {
 Chosen choose(TokenScorer& scorer, const ChoiceItem& item) {
   std::vector<ScoredText> texts;
   for (const std::string& choice : item.choices)
-    texts.push_back(with_choice(scorer.generator().tokenizer(), item.prompt, " " + choice));
+    texts.push_back(with_choice(scorer.generator().tokenizer(), item, " " + choice));
   Chosen chosen;
   chosen.log_probabilities.assign(item.choices.size(), 0.0);
   scorer.score(texts, [&](std::size_t text, int token, std::span<const float> logits) {

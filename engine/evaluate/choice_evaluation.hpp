@@ -13,6 +13,7 @@ namespace dculab::engine {
 // Each choice is judged as what follows the prompt after a space. Precondition: 0 <= answer < choices.size().
 struct ChoiceItem {
   std::string prompt;
+  std::size_t context_bytes = 0;  // of the prompt, before the question
   std::vector<std::string> choices;
   int answer = 0;  // index of the right choice
 };

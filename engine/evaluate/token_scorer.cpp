@@ -24,7 +24,8 @@ class GivenTokens final : public TokenSource {
 
   TokenId next_token(const Sequence& sequence, int logits_row) override {
     const auto text = static_cast<std::size_t>(sequence.request.id);
-    on_prediction_(text, sequence.num_tokens(), executor_.logits(logits_row));
+    if (sequence.num_tokens() >= texts_[text].num_given)
+      on_prediction_(text, sequence.num_tokens(), executor_.logits(logits_row));
     return texts_[text].tokens[static_cast<std::size_t>(sequence.num_tokens())];
   }
 
@@ -36,6 +37,13 @@ class GivenTokens final : public TokenSource {
 
 // KIVI quantises keys in groups of tokens, which cannot be taken back: a text starts with an empty cache.
 bool can_rewind(Dtype kv_cache_dtype) { return !quantizes_together(kv_cache_dtype); }
+
+// Choices of a question begin alike: where a cache lets them, they share what has been computed, which changes no bit.
+EngineOptions with_shared_prefixes(const EngineOptions& options, const ModelShape& shape) {
+  EngineOptions sharing = options;
+  sharing.enable_prefix_caching = true;
+  return problems(sharing).empty() && problems(sharing, shape).empty() ? sharing : options;
+}
 
 int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -50,9 +58,10 @@ int blocks_for_scoring(int num_texts, int num_tokens, int block_size) {
 }
 
 TokenScorer::TokenScorer(Generator& generator, ScoringMode mode) : generator_(generator), mode_(mode) {
-  const bool drops = drops_tokens(generator.engine_options().kv_retention.policy);
-  if (mode == ScoringMode::chunked && drops)
-    throw InputError("a cache that drops tokens is judged token by token; scoring must be streamed");
+  const RetentionPolicy policy = generator.engine_options().kv_retention.policy;
+  if (mode == ScoringMode::chunked && differs_in_decodes(policy))
+    throw InputError("kv_retention " + std::string(name(policy)) +
+                     " is judged token by token; scoring must be streamed");
 }
 
 void TokenScorer::score(std::span<const ScoredText> texts, const OnPrediction& on_prediction) {
@@ -98,7 +107,7 @@ void TokenScorer::run_chunk(const ScoredText& text, int begin, int end, int num_
 
 void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPrediction& on_prediction) {
   const ModelShape& shape = generator_.shape();
-  const EngineOptions options = generator_.undrafted_options();
+  const EngineOptions options = with_shared_prefixes(generator_.undrafted_options(), shape);
   Scheduler scheduler(options, {.num_blocks = generator_.executor().kv_cache().num_blocks,
                                 .max_position_embeddings = shape.max_position_embeddings});
   GivenTokens tokens(generator_.executor(), texts, on_prediction);
@@ -107,9 +116,11 @@ void TokenScorer::score_streamed(std::span<const ScoredText> texts, const OnPred
       {planner_of(generator_.executor().planned_model(), options), scheduler, generator_.executor(), tokens, clock});
   for (std::size_t index = 0; index < texts.size(); ++index) {
     const ScoredText& text = texts[index];
+    const bool splits = kv_policy(options.kv_retention.policy).has_budget && text.num_prefilled > 0;
+    const int prefilled = splits ? text.num_prefilled : text.num_given;
     const auto refusal = loop.submit({.id = static_cast<SequenceId>(index),
-                                      .prompt_token_ids = {text.tokens.begin(), text.tokens.begin() + text.num_given},
-                                      .max_tokens = text.num_predicted(),
+                                      .prompt_token_ids = {text.tokens.begin(), text.tokens.begin() + prefilled},
+                                      .max_tokens = static_cast<int>(text.tokens.size()) - prefilled,
                                       .eos = EosHandling::ignore});
     if (refusal) throw InputError(*refusal);
   }

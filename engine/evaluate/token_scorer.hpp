@@ -16,6 +16,9 @@ namespace dculab::engine {
 struct ScoredText {
   std::vector<TokenId> tokens;
   int num_given = 1;
+  // Streamed, of a cache whose decodes load a part of it: those of the given tokens that come by prefill, which sees
+  // all. The others one by one, as if they had been generated. 0: all.
+  int num_prefilled = 0;
 
   [[nodiscard]] int num_predicted() const { return static_cast<int>(tokens.size()) - num_given; }
 };

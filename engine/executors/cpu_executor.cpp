@@ -259,7 +259,8 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
 void CpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   check_attention(op, inputs_.attention(phase).num_seqs);
   observe(op, layer);
-  const kernels::PagedAttentionArgs args = bind_attention(op, layer, phase);
+  kernels::PagedAttentionArgs args = bind_attention(op, layer, phase);
+  for (const CpuKvSlice* slice : kv_slices_) slice->narrow(args, phase);
   const std::vector<HeadRun>& runs = positions_[op.layer_kind].head_runs;
   for (const HeadRun& run : runs) kernels::cpu::paged_attention(threads_, workspace_, of_run(args, run));
   if (runs.empty()) kernels::cpu::paged_attention(threads_, workspace_, args);

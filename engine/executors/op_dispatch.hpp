@@ -34,6 +34,8 @@ struct OpDispatch {
         return executor.execute_activation(op);
       case OpKind::shift_sink_keys:
       case OpKind::attention_scores:
+      case OpKind::update_block_bounds:
+      case OpKind::choose_critical_blocks:
         return executor.execute_kv_op(op, layer);
       case OpKind::all_reduce:
       case OpKind::all_gather:

@@ -9,10 +9,12 @@
 #include "core/activation_mode.hpp"
 #include "core/block_pool.hpp"
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/parallel/ranked_executor.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "model/few_heads.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -34,7 +36,7 @@ EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& sh
 
 int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
                       Bytes free_memory, Bytes draft_block) {
-  const Bytes block = kv_block_bytes(model, options.block_size, options.kv_cache_dtype) + draft_block;
+  const Bytes block = dculab::kv_block_bytes(model, options) + draft_block;
   const Bytes residuals =
       kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   const Bytes memory = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization);
@@ -110,15 +112,15 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
                      int num_blocks, int num_threads, const Division& division) {
-  const Bytes part =
-      kv_block_bytes(part_of(weights.shape, options.weights, division), options.block_size, options.kv_cache_dtype);
+  const Bytes part = dculab::kv_block_bytes(part_of(weights.shape, options.weights, division), options);
   const Bytes block = division.tensor_parallel_size * part + draft_block_bytes(draft, options);
   const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,
                           .dtype = options.kv_cache_dtype,
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
-                          .num_host_blocks = num_host_blocks(options, block)};
+                          .num_host_blocks = num_host_blocks(options, block),
+                          .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget};
   const bool has_model = draft.model || draft.mtp;
   if (has_model && !division.is_divided() && device.threads == nullptr) share_threads(device, num_threads);
   OpenModel model{.executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};

@@ -20,6 +20,7 @@ struct CpuKvLayer {
   int layer = 0;
   const float* cos_sin = nullptr;  // null with ALiBi
   std::array<kernels::PagedAttentionArgs, 2> attention;
+  kernels::BlockBounds* bounds = nullptr;  // of the layer's blocks; null where the cache keeps none
   kernels::cpu::ThreadPool& threads;
   kernels::cpu::Workspace& workspace;
 
@@ -40,6 +41,8 @@ class CpuKvSlice {
 
   // Completes what attention is told.
   virtual void bind(kernels::PagedAttentionArgs& /*args*/, Phase /*phase*/) const {}
+  // Right before attention: leaves out of what is cached what it does not load.
+  virtual void narrow(kernels::PagedAttentionArgs& /*args*/, Phase /*phase*/) const {}
   virtual void after_attention(const CpuKvLayer& /*layer*/, Phase /*phase*/) {}
 
   // Runs an op that is the slice's own.

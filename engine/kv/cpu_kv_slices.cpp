@@ -3,6 +3,7 @@
 
 #include "core/kv/kivi.hpp"
 #include "engine/kv/cpu_kv_slice.hpp"
+#include "engine/kv/critical_blocks.hpp"
 #include "engine/kv/heavy_hitters.hpp"
 #include "engine/kv/kivi.hpp"
 #include "engine/kv/sinks.hpp"
@@ -26,6 +27,8 @@ std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, Retention
       return std::make_unique<SinkKeys>(shape);
     case RetentionPolicy::heavy_hitters:
       return std::make_unique<HeavyHitters>(shape);
+    case RetentionPolicy::critical_blocks:
+      return std::make_unique<CriticalBlocks>(shape);
   }
   return nullptr;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "model/kv/kv_bytes.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -17,8 +18,9 @@ constexpr std::size_t kAlignment = 64;  // of each part: a cache line
 std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 void require_room(const ModelShape& model, const KvCacheOptions& options) {
-  const Bytes blocks = kv_block_bytes(model, options.block_size, options.dtype) *
-                       (static_cast<double>(options.num_blocks) + options.num_host_blocks);
+  Bytes block = kv_block_bytes(model, options.block_size, options.dtype);
+  if (options.keeps_block_bounds) block += kv_bytes_beside_block(model, RetentionPolicy::critical_blocks);
+  const Bytes blocks = block * (static_cast<double>(options.num_blocks) + options.num_host_blocks);
   std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
                      std::to_string(options.block_size) + " tokens";
   if (const KvLayout& layout = kv_layout(options.dtype); layout.what_beside != nullptr)
@@ -29,6 +31,11 @@ void require_room(const ModelShape& model, const KvCacheOptions& options) {
                  options.num_host_blocks > 0
                      ? "ask for fewer tokens, fewer sequences, less swap space or a smaller kv_cache_dtype"
                      : "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
+}
+
+KvPart bounds_of(const KvLayerSize& layer, const KvCacheOptions& options) {
+  const auto bytes = static_cast<std::size_t>(kernels::block_bounds_bytes(layer.num_kv_heads, layer.head_dim));
+  return {.block_bytes = bytes, .size = bytes * static_cast<std::size_t>(options.num_blocks)};
 }
 
 }  // namespace
@@ -87,7 +94,10 @@ std::size_t KvStorage::lay_out(const ModelShape& model) {
                                 .block_size = options_.block_size,
                                 .head_dim = head_dim,
                                 .value_dim = latents != nullptr ? latents->kv_lora_rank : head_dim}});
-    for (const KvPart& part : layers_.back().parts) bytes += rounded_up(part.size);
+    Layer& layer = layers_.back();
+    layer.num_format_parts = layer.parts.size();
+    if (options_.keeps_block_bounds) layer.parts.push_back(bounds_of(size, options_));
+    for (const KvPart& part : layer.parts) bytes += rounded_up(part.size);
   }
   return bytes;
 }
@@ -98,7 +108,7 @@ void KvStorage::take_memory(bool has_latents) {
     for (const KvPart& part : layer.parts) layer.memory.emplace_back(place, part.size), place += rounded_up(part.size);
     layer.view.k = layer.memory.front().data();
     layer.view.v = layer.memory[has_latents ? 0 : 1].data();
-    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.memory, options_);
+    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.format_memory(), options_);
   }
 }
 
@@ -113,6 +123,12 @@ std::size_t KvStorage::bytes_per_block() const {
   for (const Layer& layer : layers_)
     for (const KvPart& part : layer.parts) bytes += part.block_bytes;
   return bytes;
+}
+
+kernels::BlockBounds* KvStorage::block_bounds(int index) const {
+  if (!options_.keeps_block_bounds) return nullptr;
+  const Layer& layer = layers_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)])];
+  return reinterpret_cast<kernels::BlockBounds*>(layer.memory.back().data());
 }
 
 void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
@@ -130,6 +146,7 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
 void KvStorage::move_slots(std::span<const SlotMove> moves) {
   if (quantizes_together(options_.dtype))
     throw std::invalid_argument("a " + std::string(name(options_.dtype)) + " cache has no slots of single tokens");
+  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   for (const SlotMove& move : moves)
     for (const Layer& layer : layers_)
       for (std::size_t part = 0; part < layer.parts.size(); ++part) move_slot(layer, part, move);
@@ -189,7 +206,10 @@ void KvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const st
 }
 
 void KvStorage::fill_randomly(std::uint64_t seed) {
-  for (const Layer& layer : layers_) layout_.fill_randomly(layer.view, layer.memory, seed);
+  for (const Layer& layer : layers_) {
+    layout_.fill_randomly(layer.view, layer.format_memory(), seed);
+    if (options_.keeps_block_bounds) engine::fill_randomly(layer.memory.back(), Dtype::bf16, seed);
+  }
 }
 
 }  // namespace dculab::engine

@@ -10,6 +10,7 @@
 #include "core/executor.hpp"
 #include "engine/kv/kv_layouts.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "kernels/kv/critical_blocks.hpp"
 
 namespace dculab::engine {
 
@@ -21,7 +22,8 @@ namespace dculab::engine {
 
 // Each layer holds K, then V, each [num_blocks, its num_key_value_heads, block_size, head_dim], or what the format's
 // KvLayout has. A layer with latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its
-// V. One that reads the K and V of an earlier layer holds nothing. Fresh memory is zero.
+// V. One that reads the K and V of an earlier layer holds nothing. Bounds of keys, where they are kept, are a layer's
+// last. Fresh memory is zero.
 class KvStorage {
  public:
   // Throws InputError when the CPU kernels do not serve the dtype with this model, or when it all exceeds the memory
@@ -36,16 +38,19 @@ class KvStorage {
   [[nodiscard]] const kernels::KvCacheView& layer(int index) const {
     return layers_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)])].view;
   }
+  // Of the blocks of the same; null where none are kept.
+  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
-  // Of an FP8 cache: [num_hidden_layers], or empty: as it is. Does nothing in other formats. Before anything is written.
+  // Of an FP8 cache: [num_hidden_layers], or empty: as it is. Does nothing in other formats. Before anything is
+  // written.
   void scale_fp8(std::span<const kernels::Fp8KvScales> scales);
 
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
 
   // In order, in all layers: see Executor::move_slots. Throws std::invalid_argument where tokens are quantized
-  // together.
+  // together, and where bounds are kept, which are not of single tokens.
   void move_slots(std::span<const SlotMove> moves);
 
   // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype does not
@@ -65,8 +70,12 @@ class KvStorage {
   // A layer with a cache of its own.
   struct Layer {
     std::vector<KvPart> parts{};
+    std::size_t num_format_parts = 0;            // the first: the format's own
     std::vector<std::span<std::byte>> memory{};  // of each part
     kernels::KvCacheView view{};
+    [[nodiscard]] std::span<const std::span<std::byte>> format_memory() const {
+      return std::span(memory).first(num_format_parts);
+    }
   };
   [[nodiscard]] std::size_t lay_out(const ModelShape& model);  // returns the bytes of it all
   void take_memory(bool has_latents);

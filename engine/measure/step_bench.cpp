@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "engine/parallel/ranked_executor.hpp"
@@ -27,6 +28,7 @@ struct Variant {
   std::vector<std::size_t> points;
   int num_blocks = 0;
   EngineOptions options;  // with limits that let the largest batch through
+  bool keeps_block_bounds = false;
 };
 
 // What one point has been measured at, round by round.
@@ -125,6 +127,7 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
     variant.points.push_back(index);
     const Batch& batch = points[index].batch;
     variant.num_blocks = std::max(variant.num_blocks, blocks_of(batch, points[index].options.block_size));
+    variant.keeps_block_bounds |= kv_policy(points[index].options.kv_retention.policy).has_budget;
     const EngineOptions so_far = variant.options;
     variant.options = points[index].options;
     const bool first = variant.points.size() == 1;
@@ -165,7 +168,12 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
   for (int round = 0; round < options.repeats; ++round)
     for (const auto& [key, variant] : variants) {
       const auto& [kv_heads, block_size, kv_dtype, residual_tokens, division] = key;
-      const KvCacheOptions kv{variant.num_blocks, block_size, kv_dtype, variant.options.max_num_seqs, residual_tokens};
+      const KvCacheOptions kv{.num_blocks = variant.num_blocks,
+                              .block_size = block_size,
+                              .dtype = kv_dtype,
+                              .max_num_seqs = variant.options.max_num_seqs,
+                              .residual_tokens = residual_tokens,
+                              .keeps_block_bounds = variant.keeps_block_bounds};
       const auto executor =
           make_divided_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads, division);
       executor->fill_kv_cache(random());

@@ -123,6 +123,14 @@ namespace {
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
+// kernels/gpu/launch/critical_blocks.cpp.
+[[nodiscard]] KernelId bound_kernel(const AttentionWork& work, int wave) {
+  const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
+  return {.kernel = Kernel::bound_blocks,
+          .wave_size = wave,
+          .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
+}
+
 }  // namespace
 
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
@@ -155,6 +163,11 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
                                                   : decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = activation_kernel(op), .wave_size = wave};
+    case OpKind::update_block_bounds:
+      if (!is_cache(op.attention.kv_dtype)) return {};
+      return {.kernel = Kernel::update_block_bounds, .wave_size = wave, .stored = op.attention.kv_dtype};
+    case OpKind::choose_critical_blocks:
+      return bound_kernel(op.attention, wave);
     case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
     case OpKind::output_gate:  // priced only

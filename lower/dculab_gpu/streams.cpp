@@ -180,6 +180,8 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, Units u
     case OpKind::attention_decode:
     case OpKind::attention_scores:
     case OpKind::shift_sink_keys:
+    case OpKind::update_block_bounds:
+    case OpKind::choose_critical_blocks:
     case OpKind::activation_mul:
     case OpKind::qk_norm:
     case OpKind::combine_experts:

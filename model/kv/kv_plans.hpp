@@ -28,11 +28,13 @@ struct KvFormatPlan {
 // Ops that a policy adds to a layer with grouped-query attention; null: none.
 struct KvPolicyPlan {
   void (*before_cache)(StepPlan& plan, const StepSizes& sizes) = nullptr;
+  void (*after_cache)(StepPlan& plan, const StepSizes& sizes) = nullptr;
   void (*after_attention)(StepPlan& plan, const StepSizes& sizes) = nullptr;
+  Bytes (*bytes_beside_block)(const Gqa& attention) = nullptr;  // that it keeps of each KV block in a layer
 };
 [[nodiscard]] const KvPolicyPlan& kv_policy_plan(RetentionPolicy policy);
 
 extern const KvFormatPlan kPlainKvPlan, kKiviPlan;
-extern const KvPolicyPlan kSinksPlan, kHeavyHittersPlan;
+extern const KvPolicyPlan kSinksPlan, kHeavyHittersPlan, kCriticalBlocksPlan;
 
 }  // namespace dculab

@@ -7,6 +7,7 @@
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "sim/hardware/process_share.hpp"
 
 namespace dculab::sim {
@@ -94,7 +95,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.kv_budget =
       std::max(Bytes{}, usable - result.weights - result.activations - result.residuals - result.buffers);
   result.block_bytes =
-      (kv_bytes_per_token(model, options.kv_cache_dtype) + draft.kv_bytes_per_token) * options.block_size;
+      kv_block_bytes(model, options) + draft.kv_bytes_per_token * static_cast<double>(options.block_size);
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
   result.demand = kv_demand(model, options.kv_cache_dtype, machine.stack.frees_windows && !options.shares_blocks());
   result.state = kv_bytes_per_token(model, options.kv_cache_dtype) * result.demand.state_tokens;

@@ -136,13 +136,13 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
   if (deployment.kv_store && (model.has_delta_nets() || model.has_compressed_entries()))
     found.push_back("kv_store: the prefix of a prompt to " + model.name +
                     " is not its KV blocks alone: its layers keep states or windows besides");
-  if (deployment.kv_store && drops_tokens(options.kv_retention.policy))
+  if (deployment.kv_store && differs_in_decodes(options.kv_retention.policy))
     found.emplace_back("kv_store: only a whole KV cache is put there; leave kv_cache.retention out");
   find_switching_problems(deployment, found);
   if (!pools) return found;
   if (deployment.data_parallel_size != 1)
     found.emplace_back("prefill_replicas and decode_replicas take the place of data_parallel_size; leave it out");
-  if (drops_tokens(options.kv_retention.policy))
+  if (differs_in_decodes(options.kv_retention.policy))
     found.emplace_back("kv_cache.retention: only a whole KV cache is handed from a prefill to a decode replica");
   if (options.batching != Batching::continuous)
     found.emplace_back("engine.batching: static batches are not split into prefill and decode replicas");

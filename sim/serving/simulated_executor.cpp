@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/kv/kv_bytes.hpp"
+
 namespace dculab::sim {
 
 bool can_swap(const Machine& machine) {
@@ -11,7 +13,7 @@ bool can_swap(const Machine& machine) {
 
 SimulatedExecutor::SimulatedExecutor(Machine machine, const ModelShape& model, const EngineOptions& options)
     : machine_(std::move(machine)),
-      block_bytes_(kv_bytes_per_token(model, options.kv_cache_dtype) * options.block_size),
+      block_bytes_(kv_block_bytes(model, options)),
       pieces_per_block_(2 * model.num_layers()),
       warmth_(machine_) {}
 

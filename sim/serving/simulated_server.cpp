@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/alone_latency.hpp"
@@ -47,7 +48,7 @@ namespace {
 [[nodiscard]] int num_host_blocks(const SimulatedServer& server) {
   const ReplicaDevices devices = server.deployment.of(first_role(server.deployment));
   const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
-  const Bytes block = kv_bytes_per_token(part, server.options.kv_cache_dtype) * server.options.block_size;
+  const Bytes block = kv_block_bytes(part, server.options);
   return num_host_blocks(server.options, block) / devices.pipeline_parallel_size;
 }
 
@@ -172,7 +173,7 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   cluster.run(source);
   std::vector<ServingTimeline> timelines;
   for (const Replica& replica : cluster.replicas()) add_replica(replica, run, timelines);
-  const Bytes block = kv_bytes_per_token(server.model, server.options.kv_cache_dtype) * server.options.block_size;
+  const Bytes block = kv_block_bytes(server.model, server.options);
   run.swapped_out = block * static_cast<double>(run.swaps.blocks_out);
   run.swapped_in = block * static_cast<double>(run.swaps.blocks_in);
   run.num_engines = static_cast<int>(timelines.size());

@@ -11,6 +11,16 @@ namespace {
   return op.kind == OpKind::attention_decode || op.kind == OpKind::attention_prefill;
 }
 
+// That finds out what attention is to load.
+[[nodiscard]] bool is_choice(const Op& op) { return op.kind == OpKind::choose_critical_blocks; }
+
+[[nodiscard]] double bytes_of(const Op& op, OperandRole role) {
+  double bytes = 0;
+  for (const Operand& operand : op.operands())
+    if (operand.role == role) bytes += operand.unique.value();
+  return bytes;
+}
+
 }  // namespace
 
 void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice& step, double weight) {
@@ -20,7 +30,7 @@ void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice&
     if (op.kind == OpKind::rope_and_cache) layers += op.count;
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     const Op& op = plan.ops[index];
-    if (!is_attention(op)) continue;
+    if (!is_attention(op) && !is_choice(op)) continue;
     const sim::OpPrice& price = step.ops[index];
     const double times = weight * op.count;
     causes.attention += times * price.seconds.value();
@@ -29,8 +39,9 @@ void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice&
     causes.lookups += times * price.lookups.value();
     causes.launch += times * price.launch.value();
     causes.compute += times * price.compute.value();
-    causes.kv_bytes += times * op.operands().front().unique.value();
-    causes.wasted += times / layers * (1 - op.attention.context_tokens / op.attention.padded_tokens);
+    causes.kv_bytes += times * bytes_of(op, OperandRole::kv_read);
+    if (is_attention(op))
+      causes.wasted += times / layers * (1 - op.attention.context_tokens / op.attention.padded_tokens);
   }
 }
 

@@ -174,7 +174,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
   if (quantizes_together(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
-  if (drops_tokens(options.kv_retention.policy))
+  if (!combines({.policy = options.kv_retention.policy}, KvFeature::gpu))
     found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
                     priced);
   return found;
@@ -212,9 +212,10 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
                  [](int size) { return std::to_string(size); });
   require_one_of(stack.limits.kv_cache_dtypes, options.kv_cache_dtype, "kv_cache_dtype", stack,
                  [](Dtype dtype) { return std::string(name(dtype)); });
-  if (drops_tokens(options.kv_retention.policy))
-    throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
-                                                " is not served: its kernels keep every token");
+  if (const RetentionPolicy policy = options.kv_retention.policy; differs_in_decodes(policy))
+    throw InputError("stack " + stack.name, "kv_cache.retention " + std::string(name(policy)) +
+                                                " is not served: its kernels " +
+                                                (drops_tokens(policy) ? "keep" : "load") + " every token");
   require_products(machine, model, options);
   require_attention(machine, model, options, phases);
   refuse_idle_parameters(machine, model, options, phases);

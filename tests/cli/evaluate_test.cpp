@@ -111,6 +111,32 @@ TEST_CASE("token by token and in chunks a text is as likely") {
   CHECK_THAT(table, ContainsSubstring("perplexity"));
 }
 
+TEST_CASE("policies are judged at equal bytes: what critical blocks load is what the others keep") {
+  const Folder folder;
+  const std::string text = first_lines(folder, "held-out.txt", 20), questions = first_lines(folder, "recall.jsonl", 1);
+  const Json result = run_for_json(evaluate({"--text", text, "--choices", questions, "--window", "128", "--stream",
+                                             "--kv-budget", "0.25", "--block-size", "8", "--decode-context", "128",
+                                             "--kv-retention", "all,critical-blocks,window,sinks,heavy-hitters"}));
+  const Json& rows = result.at("rows");
+  const double of_token = rows[0].at("kv_bytes_per_token");
+  CHECK(rows[0].at("kv_bytes_loaded") == 128 * of_token);
+  // 4 of 16 blocks, and the bounds of all, each of which has the bytes of a token.
+  CHECK(rows[1].at("kv_bytes_loaded") == (4 * 8 + 16) * of_token);
+  CHECK(rows[1].at("kv_bytes_per_sequence") == (128 + 16) * of_token);
+  CHECK(rows[1].at("kv_retention").at("budget") == 0.25);
+  CHECK(rows[2].at("kv_retention").at("window_tokens") == 48);
+  CHECK(rows[3].at("kv_retention").at("window_tokens") == 44);
+  CHECK(rows[4].at("kv_retention").at("heavy_hitter_tokens") == 24);
+  CHECK(rows[4].at("kv_retention").at("window_tokens") == 24);
+  const double all = rows[0].at("text").at("loss"), critical = rows[1].at("text").at("loss");
+  CHECK(critical != all);
+  CHECK(critical < rows[2].at("text").at("loss").get<double>());
+  const Json whole = run_for_json(evaluate({"--text", text, "--choices", questions, "--window", "128", "--stream",
+                                            "--kv-budget", "1", "--kv-retention", "all,critical-blocks"}));
+  CHECK(whole["rows"][0]["text"] == whole["rows"][1]["text"]);
+  CHECK(whole["rows"][0]["choices"] == whole["rows"][1]["choices"]);
+}
+
 TEST_CASE("a text beyond the trained context is judged when asked for, and the report says so") {
   const Folder folder;
   const std::string text = first_lines(folder, "held-out.txt", 150);
@@ -147,6 +173,8 @@ TEST_CASE("evaluate refuses what it cannot judge") {
   check_refused(evaluate({"--text", text, "--kv-retention", "some"}), {"--kv-retention", "'some'"});
   check_refused(evaluate({"--text", text, "--kv-retention", "window", "--window-tokens", "16"}), {"--stream"});
   check_refused(evaluate({"--text", text, "--stream", "--kv-retention", "sinks"}), {"--window-tokens"});
+  check_refused(evaluate({"--text", text, "--kv-retention", "critical-blocks", "--kv-budget", "0.5"}), {"--stream"});
+  check_refused(evaluate({"--text", text, "--stream", "--kv-retention", "critical-blocks"}), {"--kv-budget"});
   check_refused({"evaluate", "--model", "dculab-tiny", "--text", text, "--decode-context", "1024"},
                 {"max_position_embeddings"});
 }

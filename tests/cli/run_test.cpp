@@ -114,6 +114,7 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK(tokens_of({"--temperature", "0", "--kv-retention", "heavy-hitters", "--window-tokens", "32",
                    "--heavy-hitter-tokens", "32"}) == tokens);
   CHECK(tokens_of({"--temperature", "0", "--enable-prefix-caching"}) == tokens);
+  CHECK(tokens_of({"--temperature", "0", "--kv-retention", "critical-blocks", "--kv-budget", "1"}) == tokens);
   const auto refusal = [](const Arguments& more) {
     Arguments arguments = generate(more);
     arguments.insert(arguments.end(), {"--prompt", kPrompt});
@@ -126,10 +127,14 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK_THAT(refusal({"--swap-space", "1 MiB", "--kv-retention", "window", "--window-tokens", "5"}),
              ContainsSubstring("cannot be combined with preemption_mode swap"));
   CHECK_THAT(refusal({"--swap-space", "some"}), ContainsSubstring("--swap-space"));
-  CHECK_THAT(refusal({"--kv-retention", "h2o"}), ContainsSubstring("use all, window, sinks or heavy-hitters"));
+  CHECK_THAT(refusal({"--kv-retention", "h2o"}), ContainsSubstring("use all, window, sinks, heavy-hitters or critical-blocks"));
   CHECK_THAT(refusal({"--kv-retention", "window"}), ContainsSubstring("needs window_tokens"));
   CHECK_THAT(refusal({"--window-tokens", "5"}),
              ContainsSubstring("--window-tokens: does nothing with --kv-retention all"));
+  CHECK_THAT(refusal({"--kv-budget", "0.5"}), ContainsSubstring("--kv-budget: does nothing with --kv-retention all"));
+  CHECK_THAT(refusal({"--kv-retention", "critical-blocks"}), ContainsSubstring("needs kv_budget"));
+  CHECK_THAT(refusal({"--kv-retention", "critical-blocks", "--kv-budget", "0.5", "--prompt-lookup"}),
+             ContainsSubstring("each of several new tokens would choose other blocks"));
   CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--enable-prefix-caching"}),
              ContainsSubstring("cannot be combined with enable_prefix_caching"));
   CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--device", "host-gpu"}),

@@ -26,6 +26,10 @@ ModelShape small_model() {
           .layers = {0, 0}};
 }
 
+KvRetention critical(double budget, int recent_blocks = 1) {
+  return {.policy = RetentionPolicy::critical_blocks, .kv_budget = budget, .recent_blocks = recent_blocks};
+}
+
 const Op* find(const StepPlan& plan, OpKind kind) {
   for (const Op& op : plan.ops)
     if (op.kind == kind) return &op;
@@ -47,8 +51,8 @@ std::vector<std::string> problems_of(const KvRetention& retention) {
 }  // namespace
 
 TEST_CASE("names of policies are read back", "[kv_retention]") {
-  for (const auto policy :
-       {RetentionPolicy::all, RetentionPolicy::window, RetentionPolicy::sinks, RetentionPolicy::heavy_hitters})
+  for (const auto policy : {RetentionPolicy::all, RetentionPolicy::window, RetentionPolicy::sinks,
+                            RetentionPolicy::heavy_hitters, RetentionPolicy::critical_blocks})
     CHECK(parse_retention_policy(name(policy)) == policy);
   CHECK(parse_retention_policy("heavy-hitters") == RetentionPolicy::heavy_hitters);
   CHECK_FALSE(parse_retention_policy("h2o"));
@@ -150,6 +154,77 @@ TEST_CASE("policies bring ops of their own into the plan, and only when there is
   CHECK(find(scored, OpKind::shift_sink_keys) == nullptr);
 }
 
+TEST_CASE("a decode loads its budget's share of the blocks, the first and the recent ones at least", "[kv_retention]") {
+  CHECK(kv_blocks_loaded({}, 100) == 100);
+  CHECK(kv_blocks_loaded(critical(0.25), 100) == 25);
+  CHECK(kv_blocks_loaded(critical(0.1), 30) == 3);
+  CHECK(kv_blocks_loaded(critical(0.1), 31) == 4);
+  CHECK(kv_blocks_loaded(critical(0.1), 5) == 2);
+  CHECK(kv_blocks_loaded(critical(0.1, 3), 5) == 4);
+  CHECK(kv_blocks_loaded(critical(0.1, 3), 2) == 2);
+  CHECK(kv_blocks_loaded(critical(1), 77) == 77);
+  CHECK(kv_tokens_loaded({}, 16, 1001) == 1001);
+  CHECK(kv_tokens_loaded(critical(0.25), 16, 1024) == 256);
+  CHECK(kv_tokens_loaded(critical(0.25), 16, 1001) == 15 * 16 + 9);  // 16 of 63 blocks, the last with 9
+  CHECK(kv_capacity(critical(0.25), 16) == kv_capacity({}, 16));
+}
+
+TEST_CASE("critical blocks add two ops, and attention loads what they choose", "[kv_retention]") {
+  EngineOptions options;  // blocks of 16 in F16
+  options.kv_retention = critical(0.25);
+  const double of_block = 2 * 2 * 16 * 2;  // of 2 KV heads a minimum and a maximum of 16 channels, in BF16
+  const StepPlan decode = plan_step(small_model(), options, uniform_batch(Phase::decode, 3, 320));
+  const Op& update = *find(decode, OpKind::update_block_bounds);
+  CHECK(update.m == 3);
+  CHECK(written(update).value() == 3 * of_block);
+  const Op& choice = *find(decode, OpKind::choose_critical_blocks);
+  CHECK(choice.operands()[1].unique.value() == 3 * 20 * of_block);
+  CHECK(choice.operands()[2].unique.value() == 3 * 20 * 4);
+  CHECK(choice.flops.value() == 3 * 20 * 2 * 64);
+  const Op& attention = *find(decode, OpKind::attention_decode);
+  CHECK(attention.attention.context_tokens == 3 * 80);
+  CHECK(attention.attention.kv_blocks == 3 * 5);
+  CHECK(attention.attention.score_pairs == 3 * 80);
+  CHECK(attention.operands()[0].unique.value() == 3 * 80 * 2 * 32 * 2);
+  CHECK(attention.operands()[2].unique.value() == 3 * 5 * 2 * 4);  // each KV head has a list
+
+  Batch chunk = uniform_batch(Phase::prefill, 1, 40);
+  chunk.sequences[0].num_computed_tokens = 60, chunk.sequences[0].num_new_tokens = 40;
+  const StepPlan prefill = plan_step(small_model(), options, chunk);
+  CHECK(find(prefill, OpKind::choose_critical_blocks) == nullptr);
+  CHECK(written(*find(prefill, OpKind::update_block_bounds)).value() == 4 * of_block);          // tokens 60 to 99
+  CHECK(find(prefill, OpKind::update_block_bounds)->operands()[2].unique.value() == of_block);  // 60 to 63 widen
+  CHECK(find(prefill, OpKind::attention_prefill)->attention.context_tokens == 100);
+  chunk.sequences[0].num_unwritten_tokens = 40;
+  CHECK(find(plan_step(small_model(), options, chunk), OpKind::update_block_bounds) == nullptr);
+}
+
+TEST_CASE("what was generated is computed once more as it was at first, where decodes see less", "[kv_retention]") {
+  for (const bool swaps : {false, true}) {
+    EngineOptions options = options_with(4, 4, 16);
+    options.kv_retention = critical(0.5);
+    if (swaps) options.preemption_mode = PreemptionMode::swap;
+    const SchedulerLimits limits{.num_blocks = 14, .max_position_embeddings = 1000, .num_host_blocks = swaps ? 40 : 0};
+    Scheduler scheduler(options, limits);
+    for (int id = 0; id < 3; ++id) scheduler.submit(request_of(id, 9, 20));
+    for (int steps = 0; !scheduler.idle(); ++steps) {
+      REQUIRE(steps < 1000);
+      const ScheduledStep step = scheduler.schedule();
+      for (const SequenceSlice& slice : step.batch.sequences) {
+        if (slice.phase == Phase::decode) CHECK(slice.num_new_tokens == 1);
+        if (slice.phase == Phase::prefill) CHECK(slice.context_tokens() <= 9);
+        if (slice.first_position() >= 9) CHECK(slice.phase == Phase::decode);
+      }
+      std::vector<Verdict> verdicts(scheduler.sampled().size());
+      for (Verdict& verdict : verdicts) verdict.tokens = {1};
+      (void)scheduler.finish_step(verdicts, Seconds(1));
+      (void)scheduler.take_finished();
+    }
+    CHECK(scheduler.num_preemptions() > 0);
+    CHECK(scheduler.swaps().preemptions == (swaps ? scheduler.num_preemptions() : 0));
+  }
+}
+
 TEST_CASE("tokens that are not written cost no writing", "[kv_retention]") {
   Batch batch = uniform_batch(Phase::prefill, 1, 10);
   batch.sequences[0].num_unwritten_tokens = 4;
@@ -188,6 +263,10 @@ TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
   CHECK_THAT(problems_of(window_of(0)).at(0), ContainsSubstring("kv_retention window needs window_tokens"));
   CHECK_THAT(problems_of(sinks_of(0, 8)).at(0), ContainsSubstring("needs sink_tokens"));
   CHECK_THAT(problems_of(hitters_of(0, 8)).at(0), ContainsSubstring("needs heavy_hitter_tokens"));
+  CHECK(problems_of(critical(0.25)).empty());
+  CHECK_THAT(problems_of(critical(0)).at(0), ContainsSubstring("kv_retention critical_blocks needs kv_budget"));
+  CHECK_THAT(problems_of(critical(1.5)).at(0), ContainsSubstring("above 0 and at most 1"));
+  CHECK_THAT(problems_of(critical(0.5, 0)).at(0), ContainsSubstring("needs recent_blocks"));
   EngineOptions small_keys;
   small_keys.kv_cache_dtype = Dtype::int8;
   small_keys.kv_retention = hitters_of(4, 8);

@@ -84,6 +84,25 @@ TEST_CASE("the kernel of every op is in the table of compiled kernels: heads, gr
       }
 }
 
+TEST_CASE("the kernels of critical blocks are in the table of compiled kernels for AMD", "[compiled_kernels]") {
+  for (const int num_kv_heads : {1, 4, 8, 16, 32})
+    for (const Dtype kv : {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+      EngineOptions options;
+      options.kv_cache_dtype = kv;
+      options.kv_retention = {.policy = RetentionPolicy::critical_blocks, .kv_budget = 0.25};
+      int found = 0;
+      for_ops(model_of(128, num_kv_heads, Dtype::f16), options, 4, [&](const Op& op, const StepPlan& /*plan*/) {
+        if (op.kind != OpKind::update_block_bounds && op.kind != OpKind::choose_critical_blocks) return;
+        for (const char* target : {"gfx906", "gfx908", "gfx90a"}) {
+          INFO(target << ", " << op.name << ", " << num_kv_heads << " KV heads, " << name(kv));
+          CHECK(compiled_resources(target, kernel_of(op, 64, 1)).has_value());
+        }
+        ++found;
+      });
+      CHECK(found == 6);  // two of decodes, one of prefills, for both ways to split
+    }
+}
+
 TEST_CASE("the kernel of every op is in the table of compiled kernels: rows and weights", "[compiled_kernels]") {
   for (const int m : {1, 2, 3, 4, 5, 8, 9, 32, 33, 64, 65, 128, 129, 1000, 4096})
     for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32})

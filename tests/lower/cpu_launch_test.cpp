@@ -72,6 +72,31 @@ TEST_CASE("heavy hitters are scored one head and token at a time, and K is widen
   CHECK(scores.arithmetic.softmax.value() == Approx(3.0 * 200 * kHeads * (10 + 10 * 16)));
 }
 
+TEST_CASE("critical blocks: both bounds of every block are multiplied with heads in fours, and each is compared") {
+  EngineOptions options = with_cache(Dtype::f16);
+  options.kv_retention = {.policy = RetentionPolicy::critical_blocks, .kv_budget = 0.25};
+  for (const int block_size : {4, 16}) {
+    options.block_size = block_size;
+    const Batch batch = uniform_batch(Phase::decode, 3, 4096);
+    const double blocks = 3 * 4096.0 / block_size, rows = blocks * kKvHeads, tasks = rows / 128;
+    const Launch choice = launch_of(OpKind::choose_critical_blocks, options, batch);
+    CHECK(choice.grid.workgroups == Approx(tasks));
+    CHECK(choice.arithmetic.stored_values == Approx(rows * 2 * kHeadDim));
+    CHECK(choice.arithmetic.multiply.value() == Approx(blocks * kHeads * 2 * kHeadDim * 2));  // groups of four
+    CHECK(choice.arithmetic.softmax.value() == Approx(16 * (rows * (16 + 40) + tasks * 200)));
+    CHECK(choice.accesses()[1].unique.value() == rows * 2 * kHeadDim * 2);
+    CHECK(choice.accesses()[2].requests == kKvHeads);
+    const Launch attention = launch_of(OpKind::attention_decode, options, batch);
+    CHECK(attention.grid.walked_tokens == 3 * 1024.0 * kKvHeads);
+    CHECK(attention.accesses()[0].unique.value() == 3 * 1024.0 * 2 * kKvHeads * kHeadDim * 2);
+    CHECK(attention.accesses()[0].runs_in_step == 1);  // the KV heads of a block are not chosen together
+    CHECK(attention.accesses()[2].requests == 1);      // each KV head reads its own list
+    const Launch update = launch_of(OpKind::update_block_bounds, options, batch);
+    CHECK(update.grid.workgroups == 3);
+    CHECK(update.arithmetic.stored_values == 3.0 * kKvHeads * kHeadDim);
+  }
+}
+
 TEST_CASE("decode attention scores whole vectors of tokens, and begins each walk anew") {
   const EngineOptions options = with_cache(Dtype::f16);
   const auto arithmetic = [&](int context) {

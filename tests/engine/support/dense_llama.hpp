@@ -125,7 +125,7 @@ class DenseLlama {
     const int sinks = retention_.policy == RetentionPolicy::sinks ? retention_.sink_tokens : 0;
     if (retention_.policy == RetentionPolicy::heavy_hitters) {
       if (size == retention_.heavy_hitter_tokens + retention_.window_tokens) kept.erase(least(kept));
-    } else if (retention_.policy != RetentionPolicy::all) {
+    } else if (retention_.policy == RetentionPolicy::window || in_cache()) {
       if (size == sinks + retention_.window_tokens + block_size_ - 1)
         kept.erase(kept.begin() + sinks, kept.begin() + sinks + block_size_);
     }
@@ -138,8 +138,17 @@ class DenseLlama {
     return std::min_element(kept.begin(), recent, [](const Kept& a, const Kept& b) { return a.sum < b.sum; });
   }
 
+  [[nodiscard]] bool in_cache() const { return retention_.policy == RetentionPolicy::sinks; }
+
+  // Of critical blocks with the smallest budget, which leaves nothing to choose: the first block, and the recent ones.
+  // The first token is a prompt.
+  [[nodiscard]] bool is_loaded(int time) const {
+    if (retention_.policy != RetentionPolicy::critical_blocks) return true;
+    return time < block_size_ || time / block_size_ > time_ / block_size_ - retention_.recent_blocks;
+  }
+
   Vector attend(const Layer& layer, std::vector<Kept>& kept, const Vector& q, int head) const {
-    const bool in_cache = retention_.policy == RetentionPolicy::sinks;
+    const bool in_cache = this->in_cache();
     const int kv_head = head / shape_.heads().group_size();
     const auto width = static_cast<std::size_t>(shape_.kinds[0].gqa().heads.head_dim),
                first = static_cast<std::size_t>(kv_head) * width;
@@ -151,7 +160,8 @@ class DenseLlama {
                                  in_cache ? static_cast<int>(place) : kept[place].time);
       double product = 0;
       for (std::size_t d = 0; d < width; ++d) product += query[d] * key[d];
-      weights.push_back(std::exp(product / std::sqrt(static_cast<double>(width))));
+      const bool counts = is_loaded(kept[place].time);
+      weights.push_back(counts ? std::exp(product / std::sqrt(static_cast<double>(width))) : 0);
       total += weights.back();
     }
     Vector out(width, 0.0);
