@@ -185,6 +185,13 @@ struct PartRotaryEmbedding {
   std::int64_t stride = 0;  // values between tokens where rows hold something else; 0: Q, K and V
 };
 
+// Where KV heads keep different tokens: slots of their own.
+struct HeadSlots {
+  const std::int64_t* const* of_tokens = nullptr;  // [num_tokens] null: of slot_mapping; else, from `first` on,
+                                                   // [num_kv_heads]. Null: all are of slot_mapping
+  std::int64_t first = 0;
+};
+
 // Opt-KV's write filter: slots < 0 or in the skip set are not written.
 struct ReshapeAndCache {
   Input k;                                     // [num_tokens, kv_stride], first num_kv_heads * head_dim used
@@ -194,6 +201,7 @@ struct ReshapeAndCache {
   const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32: slot s is skipped; or null
   KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2; v = k: K alone is written
   int num_tokens = 0;
+  HeadSlots head_slots{};  // not with a skip set
 };
 
 // Copies whole blocks between or within caches of one layer (copy-on-write; the device side of a swap).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lower/dculab_gpu/attention_scores_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -123,7 +124,25 @@ namespace {
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
+[[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
+  if (op.kind == OpKind::shift_sink_keys) {
+    const Dtype stored = op.attention.kv_dtype;
+    return is_cache(stored) ? KernelId{.kernel = Kernel::shift_sink_keys, .stored = stored} : KernelId{};
+  }
+  const AttentionWork& work = op.attention;
+  if (!is_cache(work.kv_dtype)) return {};
+  return {.kernel = Kernel::attention_scores,
+          .wave_size = wave,
+          .lane_heads = heads_scored_at_once(work),
+          .stored = work.kv_dtype};
+}
+
 }  // namespace
+
+int heads_scored_at_once(const AttentionWork& work) {
+  return scored_heads(work.num_query_heads / work.num_kv_heads,
+                      static_cast<int>(work.context_tokens / work.num_sequences));
+}
 
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   switch (op.kind) {
@@ -155,8 +174,9 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
                                                   : decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = activation_kernel(op), .wave_size = wave};
-    case OpKind::shift_sink_keys:  // on the CPU only
+    case OpKind::shift_sink_keys:
     case OpKind::attention_scores:
+      return kv_policy_kernel(op, wave);
     case OpKind::output_gate:  // priced only
     case OpKind::causal_conv:
     case OpKind::delta_rule:

@@ -19,7 +19,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 30> kTemplates{{
+constexpr std::array<Template, 32> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -53,6 +53,8 @@ constexpr std::array<Template, 30> kTemplates{{
     {Kernel::expanded_attention, "expanded_attention_kernel", {wave_size, value_pairs}},
     {Kernel::absorb_k, "absorb_k_kernel", {rows, stored}},
     {Kernel::absorb_v, "absorb_v_kernel", {wave_size, rows, values, stored}},
+    {Kernel::shift_sink_keys, "shift_sink_keys_kernel", {stored}},
+    {Kernel::attention_scores, "attention_scores_kernel", {wave_size, stored, lane_heads}},
 }};
 
 struct Word {

@@ -82,9 +82,10 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
 
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
                                  const ParameterChoices& /*chosen*/) {
-  // H2O's pass: each new token walks what it sees, and the group walks it together.
+  // H2O's pass: each new token walks what it sees, and as many heads of the group as their scores fit walk together.
   if (op.kind == OpKind::attention_scores)
-    return {.query_heads = group_size(op.attention), .has_matrix_instructions = false};
+    return {.query_heads = std::min(group_size(op.attention), heads_scored_at_once(op.attention)),
+            .has_matrix_instructions = false};
   AttentionTile tile = attention_tile(op, step.attention_split);
   if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
   tile.look_up = look_up(op, tile.query_heads);

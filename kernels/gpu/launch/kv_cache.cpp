@@ -28,9 +28,13 @@ void start(Stream& stream, const ReshapeAndCache& args) {
   require_wide_rows(args);
   require_weight("K", args.k.dtype);
   require_weight("V", args.v.dtype);
+  if (args.head_slots.of_tokens != nullptr && args.skip_set != nullptr)
+    throw InputError("a KV cache whose heads have slots of their own has no GPU kernel for a skip set");
   const int threads = kv_cache_threads(args.cache.num_kv_heads, args.cache.head_dim);
   with_cache_type(args.cache.dtype, [&]<typename Stored>() {
-    launch(stream, {.x = args.num_tokens, .threads = threads}, reshape_and_cache_kernel<Stored>, args);
+    const auto kernel =
+        args.head_slots.of_tokens == nullptr ? reshape_and_cache_kernel<Stored> : cache_by_head_kernel<Stored>;
+    launch(stream, {.x = args.num_tokens, .threads = threads}, kernel, args);
   });
 }
 
