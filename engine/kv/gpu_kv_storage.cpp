@@ -9,6 +9,8 @@
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
 #include "engine/kv/random_values.hpp"
+#include "engine/memory/anonymous_memory.hpp"
+#include "kernels/gpu/kv_cache/swap_blocks.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
 namespace dculab::engine {
@@ -22,6 +24,21 @@ void require_latents(const Mla& attention, Dtype dtype) {
   throw InputError("latents of " + std::to_string(attention.kv_lora_rank) + " values with keys of " +
                    std::to_string(attention.qk_rope_head_dim) + " are not supported on the GPU in kv_cache_dtype " +
                    std::string(name(dtype)) + "; use f16 or bf16, or --device cpu");
+}
+
+[[nodiscard]] HostMemory make_host_pools(const std::shared_ptr<kernels::gpu::Device>& device, int num_blocks,
+                                         std::size_t bytes_per_block) {
+  if (num_blocks == 0) return {};
+  const std::size_t bytes = bytes_per_block * static_cast<std::size_t>(num_blocks);
+  const std::string what = std::to_string(num_blocks) + " blocks for swapping";
+  require_memory(what.c_str(), Bytes(static_cast<double>(bytes)), "ask for less swap space");
+  return {device, bytes};
+}
+
+[[nodiscard]] std::vector<kernels::gpu::BlockPair> pairs_of(std::span<const BlockCopy> copies) {
+  std::vector<kernels::gpu::BlockPair> pairs;
+  for (const BlockCopy& copy : copies) pairs.push_back({copy.source, copy.destination});
+  return pairs;
 }
 
 }  // namespace
@@ -48,6 +65,7 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
   for (std::size_t pool = 0; pool < owners * num_tensors_; ++pool)
     pools_.emplace_back(device_, block_bytes_ * static_cast<std::size_t>(options.num_blocks), OperandRole::kv_read);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
+  host_pools_ = make_host_pools(device_, options.num_host_blocks, bytes_per_block());
 }
 
 kernels::KvCacheView GpuKvStorage::layer(int index) const {
@@ -112,6 +130,19 @@ void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, std::size
                           .num_pairs = static_cast<int>(copies.size()),
                           .block_bytes = static_cast<std::int64_t>(bytes)});
   device_->synchronize();  // host_pairs_ is used again
+}
+
+void GpuKvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
+  using kernels::gpu::SwapDirection;
+  const std::vector<kernels::gpu::BlockPair> leaving = pairs_of(out), coming = pairs_of(in);
+  const std::size_t host_pool = block_bytes_ * static_cast<std::size_t>(options_.num_host_blocks);
+  auto* on_host = host_pools_.as<std::byte>();
+  for (const DeviceMemory& pool : pools_) {
+    kernels::gpu::swap_blocks(*device_, {pool.as(), on_host, leaving, block_bytes_, SwapDirection::to_host});
+    kernels::gpu::swap_blocks(*device_, {on_host, pool.as(), coming, block_bytes_, SwapDirection::to_device});
+    on_host += host_pool;
+  }
+  device_->synchronize();
 }
 
 void GpuKvStorage::read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const {

@@ -17,7 +17,7 @@ namespace dculab::engine {
 class GpuKvStorage {
  public:
   // Throws InputError when the dtype is not f16, bf16, fp8_e4m3 or fp8_e5m2, when kernels do not take latents in it, or
-  // when the pool does not fit.
+  // when a pool does not fit.
   GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model, const KvCacheOptions& options);
 
   // What the layer reads: where it has no K and V of its own, those of its source.
@@ -29,6 +29,10 @@ class GpuKvStorage {
 
   // In order, in all layers: see Executor::move_slots.
   void move_slots(std::span<const SlotMove> moves);
+  // See Executor::swap_blocks: neighbouring blocks of a layer's K, or V, in one copy. Waits until it is done.
+  // Precondition: ids are below num_blocks and num_host_blocks.
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
+
   // See Executor::read_blocks. In the order of KvStorage, so that one device can hand over to another.
   [[nodiscard]] std::size_t bytes_per_block() const { return block_bytes_ * pools_.size(); }
   void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
@@ -52,6 +56,7 @@ class GpuKvStorage {
   std::size_t num_tensors_ = 2;      // of a layer: K and V, or latents
   std::vector<int> owners_;          // [num_layers]: which of the layers with a cache of their own each reads
   std::vector<DeviceMemory> pools_;  // [owners * num_tensors_]
+  HostMemory host_pools_;            // [owners * num_tensors_, num_host_blocks]
   DeviceMemory pairs_;               // of copy_blocks
   std::vector<std::int32_t> host_pairs_;
 };

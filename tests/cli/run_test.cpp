@@ -121,8 +121,6 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
     CHECK(finished.exit_code == 2);
     return finished.err;
   };
-  CHECK_THAT(refusal({"--swap-space", "1 MiB", "--device", "host-gpu"}),
-             ContainsSubstring("preemption_mode swap is for --device cpu"));
   CHECK_THAT(refusal({"--swap-space", "1 MiB", "--kv-retention", "window", "--window-tokens", "5"}),
              ContainsSubstring("cannot be combined with preemption_mode swap"));
   CHECK_THAT(refusal({"--swap-space", "some"}), ContainsSubstring("--swap-space"));
