@@ -167,7 +167,10 @@ void add_sinks(Streams& streams, const Op& op) {
   streams.add(lookups(op, kAddress, 1));
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_write)
-      streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
+      streams.add({.role = operand.role,
+                   .unique = operand.unique,
+                   .rest = RestOfLine::neighbours,  // of the next sink
+                   .run = operand.contiguous_run});
 }
 
 // Each expert's workgroup of the second kernel reads all choices twice.
