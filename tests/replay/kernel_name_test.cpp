@@ -49,7 +49,9 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     for (const KvRetention& retention : {sinks, hitters}) {
       options.kv_retention = retention;
       const int context = static_cast<int>(kv_capacity(retention, options.block_size)) + 1;
-      check_names(small_model(32, 2), options, uniform_batch(Phase::decode, 2, context, retention, options.block_size));
+      ModelShape model = small_model(32, 2);
+      model.max_position_embeddings = 8192;
+      check_names(model, options, uniform_batch(Phase::decode, 2, context, retention, options.block_size));
     }
   }
   SECTION("for int8 weights with 8-bit activations") {
