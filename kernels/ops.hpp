@@ -113,7 +113,7 @@ struct KvResidual {
 // The KV cache of one layer. Slot s is token s % block_size of block s / block_size. MLA's latents have v = k, one KV
 // head, and as their V the first value_dim values of each row.
 struct KvCacheView {
-  void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kivi.hpp)
+  void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kv/kivi.hpp)
   void* v = nullptr;  // the same
   Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2; on the CPU also int8, kivi4 and kivi2
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
@@ -187,7 +187,7 @@ struct TreeMasks {
 };
 
 // Attention of new tokens over paged KV that already holds them, causal within the new tokens unless they belong to a
-// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kivi.hpp says how many), whether or not
+// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kv/kivi.hpp says how many), whether or not
 // they are quantized already. Serves prefill (chunks included) and decode (one new token per sequence, or several that
 // are to be verified).
 struct PagedAttentionArgs {

@@ -17,7 +17,6 @@
 #include "cli/scenario/step_choices.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
-#include "core/kv/kivi.hpp"
 #include "core/kv/table.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
@@ -170,7 +169,7 @@ void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& row
 [[nodiscard]] Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context) {
   const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
   const auto tokens = static_cast<int>(kept);
-  if (!is_kivi(options.kv_cache_dtype)) return tokens * kv_bytes_per_token(model, options.kv_cache_dtype);
+  if (!quantizes_together(options.kv_cache_dtype)) return tokens * kv_bytes_per_token(model, options.kv_cache_dtype);
   const int quantized = kivi_quantized_tokens(tokens, options.kv_residual_tokens);
   return quantized * kv_bytes_per_token(model, options.kv_cache_dtype) +
          (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);

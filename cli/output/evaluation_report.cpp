@@ -9,7 +9,6 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kv/kivi.hpp"
 #include "core/kv/table.hpp"
 
 namespace dculab::cli {
@@ -36,7 +35,7 @@ struct Columns {
   return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
           .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
           .sequence = any([](const EvaluationRow& row) {
-            return drops_tokens(row.retention.policy) || is_kivi(row.kv_cache_dtype);
+            return drops_tokens(row.retention.policy) || quantizes_together(row.kv_cache_dtype);
           }),
           .text = !tasks.text_file.empty(),
           .reference = !tasks.text_file.empty() && !tasks.reference.empty(),

@@ -11,7 +11,7 @@ namespace {
 [[nodiscard]] constexpr std::uint32_t grouped_formats() {
   std::uint32_t bits = 0;
   for (const KvFormat& format : kKvFormats)
-    if (!format.writes_token_by_token) bits |= bit(format.dtype);
+    if (format.tokens_together > 1) bits |= bit(format.dtype);
   return bits;
 }
 

@@ -35,7 +35,7 @@ class GivenTokens final : public TokenSource {
 };
 
 // KIVI quantises keys in groups of tokens, which cannot be taken back: a text starts with an empty cache.
-bool can_rewind(Dtype kv_cache_dtype) { return kv_cache_dtype != Dtype::kivi4 && kv_cache_dtype != Dtype::kivi2; }
+bool can_rewind(Dtype kv_cache_dtype) { return !quantizes_together(kv_cache_dtype); }
 
 int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());

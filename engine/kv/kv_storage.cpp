@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "engine/kv/random_values.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {

@@ -39,7 +39,7 @@ void require_equal_head_dims(const ModelShape& model);
 [[nodiscard]] std::vector<int> kv_owners(const ModelShape& model);
 
 // Each layer holds K, then V, each [num_blocks, its num_key_value_heads, block_size, head_dim] (kivi4, kivi2: records,
-// see kernels/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer
+// see kernels/kv/kivi.hpp); int8 also the scales of K, then of V; kivi4 and kivi2 the residuals of K, then of V. A layer
 // with latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its V. One that reads the
 // K and V of an earlier layer holds nothing. Fresh memory is zero.
 class KvStorage {

@@ -7,7 +7,7 @@
 #endif
 
 #include "kernels/cpu/vectors-inl.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {

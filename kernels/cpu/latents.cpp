@@ -13,7 +13,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/latents.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include "kernels/cpu/kv_tile-inl.hpp"
+#include "kernels/cpu/kv/tile-inl.hpp"
 #include "kernels/cpu/matmul_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "kernels/reference/kivi.hpp"
+#include "kernels/reference/kv/kivi.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels::reference {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/reference_kernels.hpp"

@@ -11,7 +11,7 @@
 #include "engine/kv/kv_storage.hpp"
 #include "engine/kv/residual_rows.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/alibi.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/reference_kernels.hpp"

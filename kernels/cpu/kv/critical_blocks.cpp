@@ -15,7 +15,7 @@
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
 #include "kernels/cpu/kv/critical_blocks-inl.hpp"
-#include "kernels/cpu/kv_tile-inl.hpp"
+#include "kernels/cpu/kv/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {

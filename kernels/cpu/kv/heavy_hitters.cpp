@@ -11,7 +11,7 @@
 #include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/attention_scores.cpp"
+#define HWY_TARGET_INCLUDE "kernels/cpu/kv/heavy_hitters.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
 

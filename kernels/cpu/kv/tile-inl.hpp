@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/kv_runs-inl.hpp"
+#include "kernels/cpu/kv/runs-inl.hpp"
 #include "kernels/cpu/transpose-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

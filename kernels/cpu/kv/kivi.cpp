@@ -1,5 +1,5 @@
 // Quantizes groups of 32 tokens for a kivi cache. Once per 32 tokens, hence without vectors.
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // The numbers that a kivi4 or kivi2 cache stands for.
 #pragma once
 
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/reference/cached_value.hpp"
 
 namespace dculab::kernels::reference {

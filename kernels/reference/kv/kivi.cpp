@@ -1,4 +1,4 @@
-#include "kernels/reference/kivi.hpp"
+#include "kernels/reference/kv/kivi.hpp"
 
 #include <algorithm>
 #include <array>
