@@ -115,7 +115,7 @@ struct KvResidual {
 struct KvCacheView {
   void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kv/kivi.hpp)
   void* v = nullptr;  // the same
-  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2; on the CPU also int8, kivi4 and kivi2
+  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8; on the CPU also kivi4 and kivi2
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
   float k_scale = 1.0F, v_scale = 1.0F;  // fp8: a stored value stands for value * scale, as in vLLM
   float* k_scales = nullptr;  // int8: likewise, of each token and head: [num_blocks, num_kv_heads, block_size]
@@ -187,9 +187,9 @@ struct TreeMasks {
 };
 
 // Attention of new tokens over paged KV that already holds them, causal within the new tokens unless they belong to a
-// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kv/kivi.hpp says how many), whether or not
-// they are quantized already. Serves prefill (chunks included) and decode (one new token per sequence, or several that
-// are to be verified).
+// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kv/kivi.hpp says how many), whether or
+// not they are quantized already. Serves prefill (chunks included) and decode (one new token per sequence, or several
+// that are to be verified).
 struct PagedAttentionArgs {
   const float* q = nullptr;   // [num_tokens, q_stride], first num_heads * head_dim used
   std::int64_t q_stride = 0;  // floats between tokens of q (Q may sit inside a QKV buffer)

@@ -20,7 +20,9 @@ namespace {
 
 [[nodiscard]] bool is_matrix(Dtype dtype) { return is_float(dtype) && dtype != Dtype::fp8_e5m2; }
 
-[[nodiscard]] bool is_cache(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32; }
+[[nodiscard]] bool is_plain_cache(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32; }
+
+[[nodiscard]] bool is_cache(Dtype dtype) { return is_plain_cache(dtype) || dtype == Dtype::int8; }
 
 [[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave, int heads) {
   if (!is_cache(work.kv_dtype)) return {};
@@ -45,7 +47,7 @@ namespace {
 [[nodiscard]] KernelId latent_kernel(const Op& op, int wave) {
   if (!op.attention.is_latent)
     return {.kernel = Kernel::expanded_attention, .wave_size = wave, .values = activations_of(op)};
-  if (!is_cache(op.attention.kv_dtype)) return {};
+  if (!is_plain_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::latent_attention, .wave_size = wave, .stored = op.attention.kv_dtype};
 }
 
@@ -120,14 +122,16 @@ namespace {
 [[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
   if (op.rotates)
     return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
-  if (!is_cache(op.attention.kv_dtype)) return {};
+  if (op.attention.kv_dtype == Dtype::int8) return {.kernel = Kernel::cache_int8, .wave_size = wave};
+  if (!is_plain_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
 [[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
   if (op.kind == OpKind::shift_sink_keys) {
     const Dtype stored = op.attention.kv_dtype;
-    return is_cache(stored) ? KernelId{.kernel = Kernel::shift_sink_keys, .stored = stored} : KernelId{};
+    return is_cache(stored) ? KernelId{.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = stored}
+                            : KernelId{};
   }
   const AttentionWork& work = op.attention;
   if (!is_cache(work.kv_dtype)) return {};

@@ -46,6 +46,7 @@ enum class Kernel : std::uint8_t {
   absorb_v,
   shift_sink_keys,
   attention_scores,
+  cache_int8,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.

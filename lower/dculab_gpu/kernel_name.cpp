@@ -19,7 +19,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 32> kTemplates{{
+constexpr std::array<Template, 33> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -53,19 +53,21 @@ constexpr std::array<Template, 32> kTemplates{{
     {Kernel::expanded_attention, "expanded_attention_kernel", {wave_size, value_pairs}},
     {Kernel::absorb_k, "absorb_k_kernel", {rows, stored}},
     {Kernel::absorb_v, "absorb_v_kernel", {wave_size, rows, values, stored}},
-    {Kernel::shift_sink_keys, "shift_sink_keys_kernel", {stored}},
+    {Kernel::shift_sink_keys, "shift_sink_keys_kernel", {wave_size, stored}},
     {Kernel::attention_scores, "attention_scores_kernel", {wave_size, stored, lane_heads}},
+    {Kernel::cache_int8, "cache_int8_kernel", {wave_size}},
 }};
 
 struct Word {
   Dtype dtype;
   std::string_view text;
 };
-constexpr std::array<Word, 5> kTypes{{{Dtype::f32, "float"},
+constexpr std::array<Word, 6> kTypes{{{Dtype::f32, "float"},
                                       {Dtype::f16, "Half"},
                                       {Dtype::bf16, "Bf16"},
                                       {Dtype::fp8_e4m3, "Fp8E4M3"},
-                                      {Dtype::fp8_e5m2, "Fp8E5M2"}}};
+                                      {Dtype::fp8_e5m2, "Fp8E5M2"},
+                                      {Dtype::int8, "Int8"}}};
 constexpr std::array<Word, 2> kPairs{{{Dtype::f32, "float"}, {Dtype::f16, "HalfPair"}}};
 constexpr std::array<std::string_view, 2> kTeams{"(LaneTeam)0", "(LaneTeam)1"};
 

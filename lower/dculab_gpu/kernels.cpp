@@ -102,7 +102,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   return tile;
 }
 
-constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
+constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8};
 
 // kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp, latents.cpp.
 constexpr ProductFormat kFormats[] = {

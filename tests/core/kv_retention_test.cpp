@@ -235,5 +235,6 @@ TEST_CASE("the table of the KV cache has a row for each format and policy, and s
   }
   CHECK(combines({Dtype::f16, RetentionPolicy::all}, KvFeature::gpu));
   CHECK(combines({Dtype::f16, RetentionPolicy::window}, KvFeature::gpu));
-  CHECK_FALSE(combines({Dtype::int8, RetentionPolicy::all}, KvFeature::gpu));
+  CHECK(combines({Dtype::int8, RetentionPolicy::sinks}, KvFeature::gpu));
+  CHECK_FALSE(combines({Dtype::kivi4, RetentionPolicy::all}, KvFeature::gpu));
 }

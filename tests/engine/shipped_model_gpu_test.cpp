@@ -79,7 +79,8 @@ constexpr KvRetention kHitters{.policy = RetentionPolicy::heavy_hitters, .window
 constexpr std::pair<KvRetention, Dtype> kChoices[] = {
     {{}, Dtype::f16},           {kWindow, Dtype::f16},   {kHitters, Dtype::fp8_e4m3}, {{}, Dtype::bf16},
     {kSinks, Dtype::fp8_e5m2},  {kHitters, Dtype::bf16}, {{}, Dtype::fp8_e4m3},       {kSinks, Dtype::f16},
-    {kWindow, Dtype::fp8_e4m3}, {{}, Dtype::fp8_e5m2}};
+    {kWindow, Dtype::fp8_e4m3}, {{}, Dtype::fp8_e5m2},   {{}, Dtype::int8},           {kHitters, Dtype::int8},
+    {kSinks, Dtype::int8}};
 
 }  // namespace
 

@@ -80,12 +80,15 @@ __device__ __forceinline__ void score_chunk(const AttentionScoresLaunch& launch,
   const int rows = kScoresThreads / launch.row_lanes;  // of the workgroup, at a time
   for (int step = begin; step < end; step += rows * kScoredRows) {
     CachedChunk chunks[kScoredRows]{};
+    [[maybe_unused]] float scales[kScoredRows]{};
     DCULAB_UNROLL
     for (int row = 0; row < kScoredRows; ++row) {
       const int place = step + row * rows + thread_index() / launch.row_lanes;
-      if (place < end && value < cache.head_dim)
-        chunks[row] = load(reinterpret_cast<const CachedChunk*>(
-            static_cast<const Cache*>(cache.k) + cache_row_of_token(cache, keys.table, keys.kv_head, place) + value));
+      if (place >= end || value >= cache.head_dim) continue;
+      const std::int64_t token = row_of_token(cache, keys.table, keys.kv_head, place);
+      const Cache* const key = static_cast<const Cache*>(cache.k) + token * cache.head_dim + value;
+      chunks[row] = load(reinterpret_cast<const CachedChunk*>(key));
+      if constexpr (kHasTokenScales<Cache>) scales[row] = load(token_scales(cache).keys + token);
     }
     DCULAB_UNROLL
     for (int row = 0; row < kScoredRows; ++row) {
@@ -102,6 +105,7 @@ __device__ __forceinline__ void score_chunk(const AttentionScoresLaunch& launch,
       DCULAB_UNROLL
       for (int h = 0; h < kHeads; ++h) {
         for (int mask = 1; mask < launch.row_lanes; mask *= 2) scores[h] += shuffle_xor<kWave>(scores[h], mask);
+        if constexpr (kHasTokenScales<Cache>) scores[h] *= scales[row];
         if (lane == 0 && place < end) shared.scores[h][place - begin] = scores[h] * launch.score_scale;
       }
     }

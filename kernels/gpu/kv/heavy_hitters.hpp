@@ -17,7 +17,7 @@ struct HeavyHitterState {
 
 // Adds the softmax weights of the new tokens to the sums. Then, of a sequence that has all its tokens, chooses for each
 // KV head the slot that the next token takes: that of the smallest sum outside the window, of equal sums of the oldest.
-// Its sum begins anew, its position is the next token's. Cache in f16, bf16 or FP8; head_dim a multiple
+// Its sum begins anew, its position is the next token's. Cache in f16, bf16, FP8 or int8; head_dim a multiple
 // of 16 bytes' values, at most 256.
 struct AttentionScores {
   Input q{};                                   // [num_tokens, q_stride], f32 or f16, first num_heads * head_dim used

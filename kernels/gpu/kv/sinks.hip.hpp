@@ -1,8 +1,8 @@
 // Attention sinks: keys that are kept unrotated, and rotated anew to where they stand. A workgroup for each token.
 #pragma once
 
+#include "kernels/gpu/kv/int8.hip.hpp"
 #include "kernels/gpu/kv/sinks.hpp"
-#include "kernels/gpu/kv_cache/kv_cache.hip.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -58,22 +58,45 @@ __device__ __forceinline__ Numbers<kWide> turned(const ShiftSinkKeys& args, cons
   return pairs.own;
 }
 
-template <typename Stored>
-__global__ void __launch_bounds__(kKvCacheThreads) shift_sink_keys_kernel(ShiftSinkKeys args) {
+struct ShiftSinkKeysLaunch {
+  ShiftSinkKeys args;
+  int lanes = 1;  // int8: of a head, a power of two
+};
+
+// Values [i, i + 8) of K, then V, of a kept row.
+__device__ __forceinline__ Numbers<kWide> shifted(const ShiftSinkKeys& args, const float* kept, std::int64_t position,
+                                                  int i, int value, bool is_k) {
+  if (is_k && args.cos_sin != nullptr && value < args.rotary_dim)
+    return turned(args, kept + i - value, value, position);
+  return load_packed<kWide, float>(kept, i);
+}
+
+template <int kWave, typename Stored>
+__global__ void __launch_bounds__(kKvCacheThreads) shift_sink_keys_kernel(ShiftSinkKeysLaunch launch) {
+  const ShiftSinkKeys& args = launch.args;
   const KvCacheView& cache = args.cache;
-  const int sink = workgroup_x(), width = cache.num_kv_heads * cache.head_dim;
+  const int sink = workgroup_x(), heads = cache.num_kv_heads, width = heads * cache.head_dim;
   const std::int64_t slot = load(args.slots + sink), position = load(args.positions + sink);
-  const std::int64_t block = slot / cache.block_size;
-  const int offset = static_cast<int>(slot % cache.block_size);
   const float* const kept = load(args.kept + sink) + args.first_kept;
-  for (int i = thread_index() * kWide; i < 2 * width; i += threads_per_workgroup() * kWide) {
-    const bool is_k = i < width;
-    const int value = (is_k ? i : i - width) % cache.head_dim, head = (is_k ? i : i - width) / cache.head_dim;
-    const bool is_turned = is_k && args.cos_sin != nullptr && value < args.rotary_dim;
-    const Numbers<kWide> numbers =
-        is_turned ? turned(args, kept + i - value, value, position) : load_packed<kWide, float>(kept, i);
-    store_cached<Stored>(is_k ? cache.k : cache.v, cache_row(cache, block, head, offset) + value, numbers,
-                         is_k ? cache.k_scale : cache.v_scale);
+  if constexpr (kHasTokenScales<Stored>) {
+    const int groups = threads_per_workgroup() / launch.lanes, value = thread_index() % launch.lanes * kWide;
+    for (int first = 0; first < 2 * heads; first += groups) {
+      const int head = first + thread_index() / launch.lanes;
+      Numbers<kWide> numbers{};
+      const bool exists = head < 2 * heads, is_k = head < heads;
+      if (exists && value < cache.head_dim)
+        numbers = shifted(args, kept, position, head * cache.head_dim + value, value, is_k);
+      store_int8_in<kWave>(cache, is_k, exists ? slot : -1, is_k ? head : head - heads, numbers, value, launch.lanes);
+    }
+  } else {
+    const std::int64_t block = slot / cache.block_size;
+    const int offset = static_cast<int>(slot % cache.block_size);
+    for (int i = thread_index() * kWide; i < 2 * width; i += threads_per_workgroup() * kWide) {
+      const bool is_k = i < width;
+      const int value = (is_k ? i : i - width) % cache.head_dim, head = (is_k ? i : i - width) / cache.head_dim;
+      store_cached<Stored>(is_k ? cache.k : cache.v, cache_row(cache, block, head, offset) + value,
+                           shifted(args, kept, position, i, value, is_k), is_k ? cache.k_scale : cache.v_scale);
+    }
   }
 }
 

@@ -18,8 +18,8 @@ struct KeepSinkKeys {
   int width = 0;  // of K and V, a multiple of 8
 };
 
-// Rotates kept keys to their positions, and writes them and their values to the cache (f16, bf16 or FP8; head_dim a
-// multiple of 8).
+// Rotates kept keys to their positions, and writes them and their values to the cache (f16, bf16, FP8 or int8; head_dim
+// a multiple of 8).
 struct ShiftSinkKeys {
   const float* const* kept = nullptr;  // [num_tokens], from value first_kept on: [2 * num_kv_heads * head_dim]
   std::int64_t first_kept = 0;

@@ -21,7 +21,7 @@ void start(Stream& stream, const AttentionScores& args) {
   const bool is_scaled = cache.dtype == Dtype::fp8_e4m3 || cache.dtype == Dtype::fp8_e5m2;
   const AttentionScoresLaunch described{args, score_lanes(cache.dtype, cache.head_dim),
                                         args.scale * (is_scaled ? cache.k_scale : 1.0F)};
-  with_cache_type(cache.dtype, [&]<typename Cache>() {
+  with_cached_type(cache.dtype, [&]<typename Cache>() {
     with_wave_size(stream, [&]<int kWave>() {
       with_count<1, 2, 4>(scored_heads(args.num_heads / cache.num_kv_heads, args.max_context_len), [&]<int kHeads>() {
         launch(stream, {.x = cache.num_kv_heads, .y = args.num_seqs, .threads = kScoresThreads},

@@ -25,9 +25,12 @@ void start(Stream& stream, const ShiftSinkKeys& args) {
                      std::to_string(cache.head_dim) +
                      " are rotated have no GPU kernel; the part must be even and "
                      "within the head");
-  with_cache_type(cache.dtype, [&]<typename Stored>() {
-    launch(stream, {.x = args.num_tokens, .threads = kv_cache_threads(cache.num_kv_heads, cache.head_dim)},
-           shift_sink_keys_kernel<Stored>, args);
+  const ShiftSinkKeysLaunch described{args, cache.dtype == Dtype::int8 ? int8_head_lanes(cache) : 1};
+  with_cached_type(cache.dtype, [&]<typename Stored>() {
+    with_wave_size(stream, [&]<int kWave>() {
+      launch(stream, {.x = args.num_tokens, .threads = kv_cache_threads(cache.num_kv_heads, cache.head_dim)},
+             shift_sink_keys_kernel<kWave, Stored>, described);
+    });
   });
 }
 

@@ -27,6 +27,11 @@ struct ScoredStep {
         starts(device, args.query_start_loc, words(args.num_seqs + 1)),
         contexts(device, args.context_lens, words(args.num_seqs)) {
     view.k = k.as(), view.v = nullptr;
+    if (view.dtype == Dtype::int8) {
+      const auto rows = static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size;
+      scales = std::make_unique<DeviceTensor>(device, args.cache.k_scales, rows * sizeof(float));
+      view.k_scales = scales->as<float>();
+    }
     const auto rows = static_cast<std::size_t>(kLayers * view.num_kv_heads);
     std::vector<std::int32_t> positions(rows * static_cast<std::size_t>(capacity));
     for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = 3 * static_cast<int>(i % std::size_t(capacity));
@@ -68,7 +73,7 @@ struct ScoredStep {
   int capacity;
   DeviceTensor k, q, tables, starts, contexts;
   std::vector<std::unique_ptr<DeviceTensor>> sums, position, slots;
-  std::unique_ptr<DeviceTensor> states, next_positions;
+  std::unique_ptr<DeviceTensor> states, next_positions, scales;
 };
 
 // Queries that halves hold, as the kernel multiplies them.
@@ -155,7 +160,7 @@ void check_choice(Device& device, const PagedAttentionArgs& args, int window) {
 
 constexpr AttentionShape kShapes[] = {
     {8, 2, 64, Dtype::f16},      {4, 4, 80, Dtype::bf16},  {7, 1, 128, Dtype::f16}, {6, 2, 80, Dtype::fp8_e4m3},
-    {4, 2, 32, Dtype::fp8_e5m2}, {5, 1, 256, Dtype::bf16}, {3, 3, 8, Dtype::f16}};
+    {4, 2, 32, Dtype::fp8_e5m2}, {5, 1, 256, Dtype::bf16}, {3, 3, 8, Dtype::f16},   {6, 2, 48, Dtype::int8}};
 
 }  // namespace
 
@@ -250,8 +255,8 @@ TEST_CASE("GPU attention scores refuse what no kernel is compiled for", "[gpu]")
     CHECK_THROWS_WITH(device.attention_scores(args), ContainsSubstring("3 query heads"));
     args.num_heads = 4, args.q.dtype = Dtype::bf16;
     CHECK_THROWS_WITH(device.attention_scores(args), ContainsSubstring("bf16"));
-    args.q.dtype = Dtype::f16, args.cache.dtype = Dtype::int8;
-    CHECK_THROWS_WITH(device.attention_scores(args), ContainsSubstring("int8"));
+    args.q.dtype = Dtype::f16, args.cache.dtype = Dtype::kivi4;
+    CHECK_THROWS_WITH(device.attention_scores(args), ContainsSubstring("kivi4"));
   });
 }
 

@@ -34,6 +34,22 @@ void check_cache(const CacheMemory& expected, const DeviceTensor& k, const Devic
   }
 }
 
+// Codes of K may be the neighbours', and scales are off by roundings; where nothing was written all are NaN.
+void check_codes(const CacheMemory& expected, const DeviceTensor& k, const DeviceTensor& k_scales,
+                 const DeviceTensor& v_scales) {
+  const auto codes = k.read<std::int8_t>();
+  const auto* const wanted = reinterpret_cast<const std::int8_t*>(expected.k.data());
+  int largest = 0;
+  for (std::size_t i = 0; i < codes.size(); ++i) largest = std::max(largest, std::abs(codes[i] - wanted[i]));
+  CHECK(largest <= 1);
+  const auto of_k = k_scales.read<float>(), of_v = v_scales.read<float>();
+  for (std::size_t i = 0; i < of_k.size(); ++i) {
+    if (std::isnan(expected.k_scales[i]) && std::isnan(of_k[i]) && std::isnan(of_v[i])) continue;
+    if (!(std::abs(of_k[i] / expected.k_scales[i] - 1) <= 0x1p-20 && of_v[i] == expected.v_scales[i]))
+      FAIL_CHECK("scales of row " << i << ": " << of_k[i] << " for " << expected.k_scales[i]);
+  }
+}
+
 void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   TensorSource source(7);
   const int width = 2 * shape.heads * shape.head_dim;
@@ -65,6 +81,9 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   const DeviceTensor from(device, pointers), position(device, positions), slot(device, slots), angles(device, cos_sin);
   KvCacheView view = expected.view;
   view.k = k.as(), view.v = v.as();
+  const DeviceTensor k_scales(device, expected.k_scales.size() * sizeof(float));
+  const DeviceTensor v_scales(device, expected.k_scales.size() * sizeof(float));
+  view.k_scales = k_scales.as<float>(), view.v_scales = v_scales.as<float>();
   device.shift_sink_keys({.kept = from.as<const float*>(),
                           .first_kept = kLayer * width,
                           .positions = position.as<std::int32_t>(),
@@ -74,13 +93,15 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
                           .num_tokens = kSinks,
                           .rotary_dim = shape.rotary_dim,
                           .neighbours = shape.neighbours});
-  check_cache(expected, k, v);
+  if (dtype != Dtype::int8) return check_cache(expected, k, v);
+  CHECK(v.read<std::uint16_t>() == expected.v);
+  check_codes(expected, k, k_scales, v_scales);
 }
 
 }  // namespace
 
 TEST_CASE("GPU attention sinks are written as the reference rotates and writes them", "[gpu]") {
-  const auto dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  const auto dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8);
   for (const SinkCase& shape : kCases) {
     CAPTURE(name(dtype), shape.heads, shape.head_dim, shape.rotary_dim, shape.neighbours, shape.rotates);
     for_each_device([&](Device& device) { check_shift(device, shape, dtype); });
@@ -127,8 +148,8 @@ TEST_CASE("GPU kernels of attention sinks refuse what they are not compiled for"
     CHECK_THROWS_WITH(device.shift_sink_keys(args), ContainsSubstring("20") && ContainsSubstring("multiple of 8"));
     args.cache.head_dim = 16;
     CHECK_THROWS_WITH(device.shift_sink_keys(args), ContainsSubstring("20 values of heads of 16"));
-    args.rotary_dim = 16, args.cache.dtype = Dtype::int8;
-    CHECK_THROWS_WITH(device.shift_sink_keys(args), ContainsSubstring("int8"));
+    args.rotary_dim = 16, args.cache.dtype = Dtype::kivi4;
+    CHECK_THROWS_WITH(device.shift_sink_keys(args), ContainsSubstring("kivi4"));
     KeepSinkKeys kept{.kv = {memory.as(), Dtype::bf16}, .stride = 16, .num_tokens = 1, .width = 16};
     CHECK_THROWS_WITH(device.keep_sink_keys(kept), ContainsSubstring("bf16"));
     kept.kv.dtype = Dtype::f16, kept.stride = 17;
