@@ -88,8 +88,8 @@ kernels::KvCacheView GpuKvStorage::layer(int index) const {
                             .head_dim = head_dim_,
                             .value_dim = value_dim_};
   if (pools_of_layer_ == num_tensors_) return view;
-  view.k_scales = pools[num_tensors_].memory.as<float>();
-  view.v_scales = pools[pools_of_layer_ - 1].memory.as<float>();
+  view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
+                                      .v = pools[pools_of_layer_ - 1].memory.as<float>()};
   return view;
 }
 

@@ -52,9 +52,9 @@ template <typename Tile>
 __device__ __forceinline__ void load_row_scales(LoadedRows<Tile>& rows, int row, const KvCacheView& cache,
                                                 std::int64_t token) {
   if constexpr (kHasTokenScales<typename Tile::Cache>) {
-    const TokenScales scales = token_scales(cache);
-    rows.scales.keys[row] = load(scales.keys + token);
-    rows.scales.values[row] = load(scales.values + token);
+    const auto scales = cache.extras.as<Int8KvScales>();
+    rows.scales.keys[row] = load(scales.k + token);
+    rows.scales.values[row] = load(scales.v + token);
   }
 }
 

@@ -94,6 +94,8 @@ struct KvSequence {
   int end;  // tokens beyond are not read, but zero
 };
 
+enum class KvTensor : std::uint8_t { k, v };
+
 // One tile of K or V, of heads of kHeadDim values, on its way from the cache through registers to shared memory. A lane
 // takes the same 16 bytes of tokens i and, if a word holds two values, i + 16.
 template <typename Word, int kHeadDim>
@@ -138,7 +140,7 @@ class KvCourier {
         for (int j = 0; j < kTokens; ++j) {
           Word words[kWords];
           unpack(fetched_[i][j], stored, words);
-          scale<decltype(stored)>(words, token_scales(sequence.cache).keys, places_[i][j]);
+          scale<KvTensor::k, decltype(stored)>(words, sequence.cache, places_[i][j]);
           store_words(&tiles.keys[row + j * kPrefillLanes][part * kWords], words);
         }
       });
@@ -154,7 +156,7 @@ class KvCourier {
         DCULAB_UNROLL
         for (int j = 0; j < kTokens; ++j) {
           unpack(fetched_[i][j], stored, words[j]);
-          scale<decltype(stored)>(words[j], token_scales(sequence.cache).values, places_[i][j]);
+          scale<KvTensor::v, decltype(stored)>(words[j], sequence.cache, places_[i][j]);
         }
         transpose(words, columns);
         store_words(&tiles.values[row][part * kTokens * kWords], columns);
@@ -197,10 +199,12 @@ class KvCourier {
   }
 
   // Codes of int8 become what they stand for; of a token that there is not they are zeros anyhow.
-  template <typename Stored, int kWords>
-  __device__ __forceinline__ static void scale(Word (&words)[kWords], const float* scales, std::int32_t place) {
+  template <KvTensor kTensor, typename Stored, int kWords>
+  __device__ __forceinline__ static void scale(Word (&words)[kWords], const KvCacheView& cache, std::int32_t place) {
     if constexpr (kHasTokenScales<Stored>) {
-      const float factor = place < 0 ? 0.0F : load(scales + place / (kHeadDim / 16));
+      const auto scales = cache.extras.as<Int8KvScales>();
+      const float* const of_tensor = kTensor == KvTensor::k ? scales.k : scales.v;
+      const float factor = place < 0 ? 0.0F : load(of_tensor + place / (kHeadDim / 16));
       DCULAB_UNROLL
       for (int i = 0; i < kWords; ++i) words[i] = scaled(words[i], factor);
     }

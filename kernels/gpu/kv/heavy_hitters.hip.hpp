@@ -88,7 +88,7 @@ __device__ __forceinline__ void score_chunk(const AttentionScoresLaunch& launch,
       const std::int64_t token = row_of_token(cache, keys.table, keys.kv_head, place);
       const Cache* const key = static_cast<const Cache*>(cache.k) + token * cache.head_dim + value;
       chunks[row] = load(reinterpret_cast<const CachedChunk*>(key));
-      if constexpr (kHasTokenScales<Cache>) scales[row] = load(token_scales(cache).keys + token);
+      if constexpr (kHasTokenScales<Cache>) scales[row] = load(cache.extras.as<Int8KvScales>().k + token);
     }
     DCULAB_UNROLL
     for (int row = 0; row < kScoredRows; ++row) {

@@ -1,5 +1,5 @@
 // What the GPU's kernels of H2O are given: sums of attention, and the choice of what goes. Meaning of the sums:
-// AttentionScoresArgs of kernels/ops.hpp. Every pointer is device memory.
+// AttentionScoresArgs of kernels/kv/heavy_hitters.hpp. Every pointer is device memory.
 #pragma once
 
 #include <cstdint>

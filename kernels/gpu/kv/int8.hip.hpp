@@ -28,12 +28,12 @@ __device__ __forceinline__ void store_int8_head(const Numbers<kWide>& numbers, i
 template <int kWave>
 __device__ __forceinline__ void store_int8_in(const KvCacheView& cache, bool is_k, std::int64_t slot, int head,
                                               const Numbers<kWide>& numbers, int d, int lanes) {
-  const TokenScales scales = token_scales(cache);
+  const auto scales = cache.extras.as<Int8KvScales>();
   const std::int64_t block = slot < 0 ? 0 : slot / cache.block_size;
   const std::int64_t row = token_row(cache, block, head, static_cast<int>(slot - block * cache.block_size));
   auto* const codes = static_cast<std::int8_t*>(is_k ? cache.k : cache.v);
   store_int8_head<kWave>(numbers, d, cache.head_dim, lanes, slot < 0 ? nullptr : codes + row * cache.head_dim,
-                         (is_k ? scales.keys : scales.values) + row);
+                         (is_k ? scales.k : scales.v) + row);
 }
 
 struct CacheInt8Launch {

@@ -89,13 +89,14 @@ __global__ void __launch_bounds__(kKvCacheThreads) shift_sink_keys_kernel(ShiftS
       store_int8_in<kWave>(cache, is_k, exists ? slot : -1, is_k ? head : head - heads, numbers, value, launch.lanes);
     }
   } else {
+    const auto scales = cache.extras.as<Fp8KvScales>();
     const std::int64_t block = slot / cache.block_size;
     const int offset = static_cast<int>(slot % cache.block_size);
     for (int i = thread_index() * kWide; i < 2 * width; i += threads_per_workgroup() * kWide) {
       const bool is_k = i < width;
       const int value = (is_k ? i : i - width) % cache.head_dim, head = (is_k ? i : i - width) / cache.head_dim;
       store_cached<Stored>(is_k ? cache.k : cache.v, cache_row(cache, block, head, offset) + value,
-                           shifted(args, kept, position, i, value, is_k), is_k ? cache.k_scale : cache.v_scale);
+                           shifted(args, kept, position, i, value, is_k), is_k ? scales.k : scales.v);
     }
   }
 }

@@ -35,8 +35,9 @@ __device__ __forceinline__ void cache_values(const ReshapeAndCache& args, int i,
   const std::int64_t row = workgroup_x() * args.kv_stride;
   const std::int64_t place = cache_row(cache, block, value / cache.head_dim, offset) + value % cache.head_dim;
   const Input& source = is_k ? args.k : args.v;
+  const auto scales = cache.extras.as<Fp8KvScales>();
   store_cached<Stored>(is_k ? cache.k : cache.v, place, load_numbers<kWide>(source.data, source.dtype, row + value),
-                       is_k ? cache.k_scale : cache.v_scale);
+                       is_k ? scales.k : scales.v);
 }
 
 template <typename Stored>

@@ -29,7 +29,7 @@ __device__ __forceinline__ std::int64_t cache_row_of_token(const KvCacheView& ca
   return row_of_token(cache, block_table, kv_head, token) * cache.head_dim;
 }
 
-// FP8 stands for its value times k_scale or v_scale; wider formats have no scale.
+// FP8 stands for its value times a scale of K or of V; wider formats have no scale.
 template <typename Stored>
 inline constexpr bool kIsScaled = sizeof(Stored) == 1;
 
@@ -39,18 +39,15 @@ __device__ __forceinline__ bool is_fp8(const KvCacheView& cache) {
 __device__ __forceinline__ bool is_of_bytes(const KvCacheView& cache) {
   return is_fp8(cache) || cache.dtype == Dtype::int8;
 }
-__device__ __forceinline__ float k_scale_of(const KvCacheView& cache) { return is_fp8(cache) ? cache.k_scale : 1.0F; }
-__device__ __forceinline__ float v_scale_of(const KvCacheView& cache) { return is_fp8(cache) ? cache.v_scale : 1.0F; }
+__device__ __forceinline__ float k_scale_of(const KvCacheView& cache) {
+  return is_fp8(cache) ? cache.extras.as<Fp8KvScales>().k : 1.0F;
+}
+__device__ __forceinline__ float v_scale_of(const KvCacheView& cache) {
+  return is_fp8(cache) ? cache.extras.as<Fp8KvScales>().v : 1.0F;
+}
 
 // int8: each token and head has a scale.
 template <typename Stored>
 inline constexpr bool kHasTokenScales = std::is_same_v<Stored, Int8>;
-
-struct TokenScales {
-  float *keys, *values;  // [num_blocks, num_kv_heads, block_size]
-};
-__device__ __forceinline__ TokenScales token_scales(const KvCacheView& cache) {
-  return {cache.k_scales, cache.v_scales};
-}
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -20,7 +20,7 @@ void start(Stream& stream, const AttentionScores& args) {
                      " have no GPU kernel; there is one up to " + std::to_string(kScoresMaxHeadDim));
   const bool is_scaled = cache.dtype == Dtype::fp8_e4m3 || cache.dtype == Dtype::fp8_e5m2;
   const AttentionScoresLaunch described{args, score_lanes(cache.dtype, cache.head_dim),
-                                        args.scale * (is_scaled ? cache.k_scale : 1.0F)};
+                                        args.scale * (is_scaled ? cache.extras.as<Fp8KvScales>().k : 1.0F)};
   with_cached_type(cache.dtype, [&]<typename Cache>() {
     with_wave_size(stream, [&]<int kWave>() {
       with_count<1, 2, 4>(scored_heads(args.num_heads / cache.num_kv_heads, args.max_context_len), [&]<int kHeads>() {

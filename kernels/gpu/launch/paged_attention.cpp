@@ -122,8 +122,9 @@ void start(Stream& stream, const PagedAttention& args) {
     throw InputError("decode attention on the GPU: two passes need a workspace; see paged_attention_workspace()");
   described.block_shift = std::countr_zero(static_cast<unsigned>(args.cache.block_size));
   const bool is_scaled = args.cache.dtype == Dtype::fp8_e4m3 || args.cache.dtype == Dtype::fp8_e5m2;
-  described.score_scale = args.scale * (is_scaled ? args.cache.k_scale : 1.0F);
-  described.output_scale = is_scaled ? args.cache.v_scale : 1.0F;
+  const Fp8KvScales scales = is_scaled ? args.cache.extras.as<Fp8KvScales>() : Fp8KvScales();
+  described.score_scale = args.scale * scales.k;
+  described.output_scale = scales.v;
   with_cached_type(args.cache.dtype, [&]<typename Cache>() {
     const PagedAttentionTiling tiling = tile_paged_attention(args.cache.dtype, args.cache.head_dim, described.heads);
     described.team = tiling.team;

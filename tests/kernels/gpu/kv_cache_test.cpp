@@ -45,7 +45,7 @@ TEST_CASE("GPU reshape_and_cache writes what the reference writes, and nothing e
   KvCacheView shape;
   shape.dtype = cache_dtype;
   shape.num_blocks = 2 + 12 / block_size, shape.num_kv_heads = heads, shape.block_size = block_size;
-  shape.head_dim = head_dim, shape.k_scale = 0.37F, shape.v_scale = 3.0F;
+  shape.head_dim = head_dim, shape.extras = Fp8KvScales{0.37F, 3.0F};
 
   TensorSource source(3);
   const int width = heads * head_dim, stride = 2 * width + 8;  // K and V side by side

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "kernels/number_format.hpp"
+#include "kernels/reference/kv/heavy_hitters.hpp"
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
 #include "tests/kernels/paged_sequences.hpp"
@@ -29,8 +30,8 @@ struct ScoredStep {
     view.k = k.as(), view.v = nullptr;
     if (view.dtype == Dtype::int8) {
       const auto rows = static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size;
-      scales = std::make_unique<DeviceTensor>(device, args.cache.k_scales, rows * sizeof(float));
-      view.k_scales = scales->as<float>();
+      scales = std::make_unique<DeviceTensor>(device, args.cache.extras.as<Int8KvScales>().k, rows * sizeof(float));
+      view.extras = Int8KvScales{.k = scales->as<float>()};
     }
     const auto rows = static_cast<std::size_t>(kLayers * view.num_kv_heads);
     std::vector<std::int32_t> positions(rows * static_cast<std::size_t>(capacity));

@@ -19,9 +19,10 @@ struct Int8Cache {
       : view(host),
         k(device, host.k, rows(host) * std::size_t(host.head_dim)),
         v(device, host.v, rows(host) * std::size_t(host.head_dim)),
-        k_scales(device, host.k_scales, rows(host) * sizeof(float)),
-        v_scales(device, host.v_scales, rows(host) * sizeof(float)) {
-    view.k = k.as(), view.v = v.as(), view.k_scales = k_scales.as<float>(), view.v_scales = v_scales.as<float>();
+        k_scales(device, host.extras.as<Int8KvScales>().k, rows(host) * sizeof(float)),
+        v_scales(device, host.extras.as<Int8KvScales>().v, rows(host) * sizeof(float)) {
+    view.k = k.as(), view.v = v.as();
+    view.extras = Int8KvScales{.k = k_scales.as<float>(), .v = v_scales.as<float>()};
   }
   static std::size_t rows(const KvCacheView& view) {
     return static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size;

@@ -83,7 +83,7 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   view.k = k.as(), view.v = v.as();
   const DeviceTensor k_scales(device, expected.k_scales.size() * sizeof(float));
   const DeviceTensor v_scales(device, expected.k_scales.size() * sizeof(float));
-  view.k_scales = k_scales.as<float>(), view.v_scales = v_scales.as<float>();
+  if (dtype == Dtype::int8) view.extras = Int8KvScales{.k = k_scales.as<float>(), .v = v_scales.as<float>()};
   device.shift_sink_keys({.kept = from.as<const float*>(),
                           .first_kept = kLayer * width,
                           .positions = position.as<std::int32_t>(),
