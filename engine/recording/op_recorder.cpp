@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/measure/scattered_batch.hpp"
@@ -133,6 +134,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                   .decode_tokens = decode_tokens_of(batch),
                   .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
+  if (drops_tokens(options.kv_retention.policy)) executor.fill_kv_cache(1);  // nobody has computed what is kept
   (void)executor.run(plan);
   std::vector<AddressTrace> launches = recorder.take_launches();
   launches.erase(launches.begin(), launches.end() - std::ptrdiff_t(launches.size()) / op.count);

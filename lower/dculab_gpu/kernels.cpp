@@ -85,6 +85,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
                                  const ParameterChoices& /*chosen*/) {
   if (op.kind == OpKind::attention_scores) {
     AttentionTile scores = heavy_hitters_tile(op.attention);
+    scores.query_heads = std::min(scores.query_heads, heads_scored_at_once(op.attention));  // that have room
     scores.has_matrix_instructions = false;
     return scores;
   }
@@ -101,7 +102,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   return tile;
 }
 
-constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
+constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8};
 
 // kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp, latents.cpp.
 constexpr ProductFormat kFormats[] = {
