@@ -4,7 +4,6 @@
 #include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kv/kivi.hpp"
 #include "core/kv/table.hpp"
 
 namespace dculab::config {
@@ -52,7 +51,7 @@ Json options_json(const EngineOptions& options) {
   if (options.kv_retention.policy != RetentionPolicy::all) json["kv_retention"] = retention_json(options.kv_retention);
   if (options.expert_load != ExpertLoad()) json["expert_load"] = expert_load_json(options.expert_load);
   if (options.activations != ActivationMode::exact) json["activations"] = name(options.activations);
-  if (is_kivi(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;
+  if (quantizes_together(options.kv_cache_dtype)) json["kv_residual_tokens"] = options.kv_residual_tokens;
   return json;
 }
 

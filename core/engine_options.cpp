@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "core/block_pool.hpp"
-#include "core/kv/kivi.hpp"
 #include "core/kv/table.hpp"
 
 namespace dculab {
@@ -66,7 +65,7 @@ std::vector<std::string> problems(const EngineOptions& options) {
   refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
          "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));
   const int residual = options.kv_residual_tokens;
-  refuse(is_kivi(options.kv_cache_dtype) && (residual < 32 || residual > 128 || residual % 32 != 0),
+  refuse(quantizes_together(options.kv_cache_dtype) && (residual < 32 || residual > 128 || residual % 32 != 0),
          "kv_residual_tokens must be 32, 64, 96 or 128, not " + std::to_string(residual));
   refuse(options.max_num_seqs < 1 || options.max_num_seqs > kLargestBatch,
          "max_num_seqs must be at least 1 and at most " + std::to_string(kLargestBatch));

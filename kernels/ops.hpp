@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/dtype.hpp"
+#include "kernels/kv/extras.hpp"
 
 namespace dculab::kernels {
 
@@ -103,27 +104,17 @@ struct SiluMulArgs {
   int num_tokens = 0, width = 0;
 };
 
-// kivi4, kivi2: the newest tokens of each running sequence, in F16. Token t of a sequence lies in row t % tokens.
-struct KvResidual {
-  std::uint16_t* k = nullptr;  // [sequences, num_kv_heads, tokens, head_dim]
-  std::uint16_t* v = nullptr;  // the same
-  int tokens = 0;              // a multiple of kKiviGroup
-};
-
 // The KV cache of one layer. Slot s is token s % block_size of block s / block_size. MLA's latents have v = k, one KV
 // head, and as their V the first value_dim values of each row.
 struct KvCacheView {
-  void* k = nullptr;  // [num_blocks, num_kv_heads, block_size, head_dim]; kivi4, kivi2: records (kernels/kivi.hpp)
-  void* v = nullptr;  // the same
-  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3 or fp8_e5m2; on the CPU also int8, kivi4 and kivi2
+  void* k = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim], or what the format has (kernels/kv)
+  void* v = nullptr;         // the same
+  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8; on the CPU also kivi4 and kivi2
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
-  float k_scale = 1.0F, v_scale = 1.0F;  // fp8: a stored value stands for value * scale, as in vLLM
-  float* k_scales = nullptr;  // int8: likewise, of each token and head: [num_blocks, num_kv_heads, block_size]
-  float* v_scales = nullptr;  // the same
-  KvResidual residual{};      // kivi4, kivi2
-  int value_dim = 0;          // values of a head of V, where they are not head_dim; 0: they are
-  // Heads of a block where the view is of num_kv_heads neighbours among them: k, v and scales point to the first of
-  // these in block 0. 0: the view is of all. Attention reads such views, but of kivi4 and kivi2.
+  KvExtras extras{};  // what the format keeps beside the blocks
+  int value_dim = 0;  // values of a head of V, where they are not head_dim; 0: they are
+  // Heads of a block where the view is of num_kv_heads neighbours among them: k, v and extras point to the first of
+  // these in block 0. 0: the view is of all. Attention reads such views of formats with KvFormat::tokens_together 1.
   int block_heads = 0;
 
   [[nodiscard]] constexpr int heads_in_block() const { return block_heads == 0 ? num_kv_heads : block_heads; }
@@ -135,8 +126,8 @@ struct KvCacheView {
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
 // or pairs of neighbours (2 i, 2 i + 1), of the first rotary_dim values of a head;
 // writes Q and K back in place and K, V to the cache. A token whose slot is negative, or in the skip set, is not
-// written (Opt-KV, see ReshapeAndCacheArgs). Without cos_sin nothing is rotated: models with ALiBi. With kivi4 and
-// kivi2 nothing is written: K and V of the buffer are rounded to F16, for quantize_groups and attention to read.
+// written (Opt-KV, see ReshapeAndCacheArgs). Without cos_sin nothing is rotated: models with ALiBi. With formats that
+// quantize tokens together (KvFormat::tokens_together) nothing is written: K and V of the buffer are rounded to F16.
 struct RopeAndCacheArgs {
   float* qkv = nullptr;                        // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]: Q, K, V
   const std::int32_t* positions = nullptr;     // [num_tokens]
@@ -154,26 +145,6 @@ struct RopeAndCacheArgs {
   [[nodiscard]] int turned_values() const { return rotary_dim == 0 ? cache.head_dim : rotary_dim; }
 };
 
-// kivi4, kivi2: what the sequences of a call have besides their blocks.
-struct NewKv {
-  const float* k = nullptr;                     // [num_tokens, stride], the new tokens', rounded to F16
-  const float* v = nullptr;                     // the same
-  std::int64_t stride = 0;                      // floats between tokens
-  const std::int32_t* residual_rows = nullptr;  // [num_seqs] which of the residuals is a sequence's
-};
-
-// kivi4, kivi2, before attention: quantizes the groups of tokens that the new tokens complete (quantize_groups); after
-// it: puts the new tokens into the residuals (keep_residual).
-struct KiviArgs {
-  KvCacheView cache;
-  NewKv new_kv{};
-  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
-  int max_blocks_per_seq = 0;
-  const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
-  const std::int32_t* context_lens = nullptr;     // [num_seqs], new tokens included
-  int num_seqs = 0;
-};
-
 // Sequences whose last tokens are a tree of guesses, the new ones among them. The place of a token is where it lies in
 // the sequence's blocks; its position is how many tokens it sees before itself.
 struct TreeMasks {
@@ -187,9 +158,7 @@ struct TreeMasks {
 };
 
 // Attention of new tokens over paged KV that already holds them, causal within the new tokens unless they belong to a
-// tree. With kivi4 and kivi2 a query sees the oldest groups quantized (kernels/kivi.hpp says how many), whether or not
-// they are quantized already. Serves prefill (chunks included) and decode (one new token per sequence, or several that
-// are to be verified).
+// tree. Serves prefill (chunks included) and decode (one new token per sequence, or several that are to be verified).
 struct PagedAttentionArgs {
   const float* q = nullptr;   // [num_tokens, q_stride], first num_heads * head_dim used
   std::int64_t q_stride = 0;  // floats between tokens of q (Q may sit inside a QKV buffer)
@@ -202,27 +171,16 @@ struct PagedAttentionArgs {
   int num_seqs = 0, num_heads = 0;
   float scale = 1.0F;        // usually 1 / sqrt(head_dim)
   float logit_soft_cap = 0;  // scores become cap * tanh(score / cap), before ALiBi; 0 = none
-  NewKv new_kv{};            // kivi4, kivi2
   // ALiBi: slope * (position of the key - position of the query) is added to a score. [num_heads], or null.
   // Source: Press et al., arXiv:2108.12409.
   const float* alibi_slopes = nullptr;
   int sliding_window = 0;       // a query sees itself and the window - 1 tokens before it; 0 = all
   std::int64_t out_stride = 0;  // floats between tokens of out; 0: num_heads * cache.value_width()
-  TreeMasks tree{};             // not with kivi4 and kivi2
+  TreeMasks tree{};             // not with formats that quantize tokens together
 
   [[nodiscard]] constexpr std::int64_t out_row() const {
     return out_stride > 0 ? out_stride : std::int64_t{num_heads} * cache.value_width();
   }
-};
-
-// How much attention each cached token gets from the new ones: the softmax weights that paged attention multiplies V
-// by, summed over the heads of the group. What H2O (arXiv:2306.14048) keeps tokens by.
-struct AttentionScoresArgs {
-  PagedAttentionArgs attention;  // `out` is not used
-  // [num_seqs] pointers to [num_kv_heads, sums_stride]: each new token adds to the sums of the tokens that it sees, by
-  // their place in the block table, one new token after the other, heads in order.
-  float* const* sums = nullptr;
-  int sums_stride = 0;  // >= every context
 };
 
 // Writes K and V of new tokens to their slots. Opt-KV's write filter (LLM-CoOpt, arXiv:2602.09323): a token whose slot

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lower/kv/critical_blocks.hpp"
+#include "lower/kv/kv_lowering.hpp"
 #include "model/attention_work.hpp"
 
 namespace dculab::lower {
@@ -20,11 +21,6 @@ constexpr double kCpuRowInstructions = 60;
 // For each task, a walk of one sequence and KV head: finds the blocks of two tiles, lists their lines, clears. Scores
 // come in whole vectors of tokens.
 constexpr double kCpuTaskInstructions = 200;
-// The pass of attention_scores on a CPU multiplies one head of one token at a time. For each such score: a sum over the
-// lanes of a vector (four rounds of a shuffle and an addition), the scale, a store.
-constexpr double kCpuDotInstructions = 10;
-constexpr double kCpuDotLoads = 1;  // per value, beside its conversion: the query's, and the loop
-
 [[nodiscard]] KernelResources decode_resources(const AttentionWork& work, double heads, int wave_size) {
   KernelResources kernel;
   kernel.vgprs = registers(40 + heads * (work.head_dim + work.value_dim) / wave_size);
@@ -68,13 +64,6 @@ void add_tasks(Arithmetic& arithmetic, double tasks, double scores, double walke
   arithmetic.stored_values *= (padded + 1) / 2;
   arithmetic.softmax +=
       FlopCount(scores * (padded - 1) * kInstructionsPerScore + tasks * kCpuTaskInstructions * kCpuLanes);
-}
-
-// K is widened once more for every head of the group, and neither shaped nor gathered.
-void score_head_by_head(Arithmetic& arithmetic, double scores, int heads) {
-  arithmetic.stored_values *= heads;
-  arithmetic.shaping_per_value = kCpuDotLoads;
-  arithmetic.softmax = FlopCount(scores * (kInstructionsPerScore + kCpuDotInstructions * kCpuLanes));
 }
 
 // New tokens of a decode that are rows of one pass.
@@ -121,7 +110,7 @@ void set_arithmetic(const Op& op, const Device& device, const AttentionTile& til
   if (op.kind == OpKind::attention_decode && device.kind == DeviceKind::cpu && walked_tokens > 0)
     add_tasks(arithmetic, grid.workgroups, scores, walked_tokens);
   if (op.kind == OpKind::attention_scores && device.kind == DeviceKind::cpu)
-    score_head_by_head(arithmetic, scores, tile.query_heads);
+    score_head_by_head(arithmetic, scores, tile.query_heads, kInstructionsPerScore);
 }
 
 // What a wave can ask for before it looks into the block table again: a block, or its share of the tokens that the

@@ -17,10 +17,6 @@
 // both stored; blocks shorter than the tile are gathered run by run. On AVX-512 up to 8 query rows do without storing
 // and gathering: the attention_compute of a calibration takes that up. A tile is multiplied with all queries that see
 // any of it.
-//
-// H2O's pass on a CPU (kernels/cpu/attention_scores.cpp) takes one query head and one token at a time: each score is a
-// sum over the lanes of a vector, 10 full vectors where attention's 64 scores of a tile take next to none, and K is
-// widened for each head again.
 #pragma once
 
 #include "core/op.hpp"

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kv/kivi.hpp"
-#include "lower/attention.hpp"
+#include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -24,12 +23,6 @@ constexpr double kValuesPerWorkgroup = 2048;  // elementwise kernels: 256 thread
   return rows * std::ceil(static_cast<double>(op.n) / kValuesPerWorkgroup);
 }
 
-// Of the CPU's KIVI kernel (kernels/cpu/kivi.cpp) for each value of a group, one at a time so that all lanes but one
-// are idle: two comparisons, a subtraction, a division (as long as four), two additions that round, a comparison, a
-// conversion; and to widen one of the residual.
-constexpr double kGroupedInstructions = 12;
-constexpr double kResidualInstructions = 3;
-
 // Of an exponential on a CPU, beside the FLOP that the plan counts: reduced by powers of two, a polynomial, scaled
 // back; the division takes as long as four. GELU's erfc and tanh take about as many again.
 constexpr double kSiluInstructions = 20;
@@ -40,24 +33,6 @@ void add_exponentials(Launch& launch, const Op& op) {
   if (flops < 6) return;  // of the plan's: silu has 6, gelu more, others no exponential
   launch.arithmetic.stored_values = values;
   launch.arithmetic.shaping_per_value = flops < 8 ? kSiluInstructions : kGeluInstructions;
-}
-
-// The groups of tokens that a step completes are quantized, a task for each group and KV head.
-void add_kivi_groups(Launch& launch, const Op& op) {
-  const Dtype dtype = op.attention.kv_dtype;
-  double grouped = 0, from_residual = 0, head = 1;
-  for (const Operand& operand : op.operands()) {
-    if (operand.role == OperandRole::kv_read) from_residual = operand.unique / storage(Dtype::f16, 1);
-    if (operand.role != OperandRole::kv_write) continue;
-    head = std::round(operand.contiguous_run / storage(dtype, 1));
-    grouped = head * (operand.unique / kv_storage(dtype, head, static_cast<int>(head)));
-  }
-  if (grouped == 0) return;
-  launch.arithmetic.stored_values = grouped;
-  launch.arithmetic.shaping_per_value =
-      kCpuLanes * (kGroupedInstructions + kResidualInstructions * from_residual / grouped);
-  const double tasks = grouped / (2 * kKiviGroup * head);  // K and V
-  launch.grid.most_workgroups = std::max(launch.grid.workgroups, tasks);
 }
 
 }  // namespace
@@ -71,7 +46,8 @@ void lower_elementwise(const Op& op, const Device& device, Launch& launch) {
     return;
   }
   if (op.kind == OpKind::activation_mul && op.m > 0) add_exponentials(launch, op);
-  if (op.kind == OpKind::rope_and_cache && is_kivi(op.attention.kv_dtype)) add_kivi_groups(launch, op);
+  const KvFormatLowering& format = kv_format_lowering(op.attention.kv_dtype);
+  if (op.kind == OpKind::rope_and_cache && format.add_cache_work != nullptr) format.add_cache_work(launch, op);
 }
 
 }  // namespace dculab::lower

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "model/weight_shapes.hpp"
 
 namespace dculab {
@@ -222,7 +222,7 @@ Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype) {
 }
 
 Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens) {
-  if (is_kivi(kv_cache_dtype)) return kv_bytes_per_token(model, Dtype::f16) * residual_tokens;
+  if (quantizes_together(kv_cache_dtype)) return kv_bytes_per_token(model, Dtype::f16) * residual_tokens;
   Bytes windows;
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind)
     if (const CompressedAttention* attention = model.kinds[kind].compressed())
@@ -247,7 +247,7 @@ Bytes recurrent_state_bytes(const ModelShape& model) {
 KvDemand kv_demand(const ModelShape& model, Dtype kv_cache_dtype, bool frees_windows) {
   const Bytes of_token = kv_bytes_per_token(model, kv_cache_dtype);
   if (of_token <= Bytes()) return {};
-  const Bytes windows = is_kivi(kv_cache_dtype) ? Bytes() : kv_residual_bytes(model, kv_cache_dtype, 0);
+  const Bytes windows = quantizes_together(kv_cache_dtype) ? Bytes() : kv_residual_bytes(model, kv_cache_dtype, 0);
   KvDemand demand{.state_tokens = (recurrent_state_bytes(model) + windows) / of_token};
   if (!frees_windows) return demand;
   Bytes freed;

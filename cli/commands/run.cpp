@@ -249,7 +249,7 @@ void add_run(CLI::App& app) {
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
   command
       ->add_option("--swap-space", choices->swap_space,
-                   "CPU: preempted sequences wait in so much memory and are not recomputed")
+                   "Preempted sequences wait in so much host memory and are not recomputed")
       ->option_text("\"1 GiB\"");
   add_cache_options(*command, *choices);
   command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");

@@ -9,7 +9,6 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kv/kivi.hpp"
 #include "core/kv/table.hpp"
 
 namespace dculab::cli {
@@ -36,7 +35,7 @@ struct Columns {
   return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
           .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
           .sequence = any([](const EvaluationRow& row) {
-            return differs_in_decodes(row.retention.policy) || is_kivi(row.kv_cache_dtype);
+            return differs_in_decodes(row.retention.policy) || quantizes_together(row.kv_cache_dtype);
           }),
           .loaded = any([](const EvaluationRow& row) { return kv_policy(row.retention.policy).has_budget; }),
           .text = !tasks.text_file.empty(),

@@ -11,7 +11,7 @@ namespace {
 [[nodiscard]] constexpr std::uint32_t grouped_formats() {
   std::uint32_t bits = 0;
   for (const KvFormat& format : kKvFormats)
-    if (!format.writes_token_by_token) bits |= bit(format.dtype);
+    if (format.tokens_together > 1) bits |= bit(format.dtype);
   return bits;
 }
 
@@ -63,10 +63,13 @@ constexpr KvClash kClashes[] = {
     {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} has bounds of keys beside its blocks, which others have not", 0,
      kCritical},
-    {KvFeature::gpu, "kv_retention {policy} is for --device cpu", 0, kCritical},
-    {KvFeature::gpu, "kv_retention {policy} is for --device cpu: GPU kernels keep every token", 0, kDropping},
-    {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
-     bit(Dtype::f32) | bit(Dtype::int8) | kGrouped},
+    {KvFeature::gpu,
+     "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2 or "
+     "int8",
+     bit(Dtype::f32) | kGrouped},
+    {KvFeature::gpu,
+     "kv_retention {policy} takes no kv_cache_dtype {dtype} on a GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
+     bit(Dtype::int8), kCritical},
     {KvFeature::alibi,
      "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
      kHeavyHitters},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/kv/kivi.hpp"
 #include "core/kv/retention.hpp"
 
 namespace dculab {
@@ -18,7 +19,7 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  bool writes_token_by_token = true;  // false: tokens are quantized together, the newest are kept apart, per sequence
+  int tokens_together = 1;  // more: so many are quantized together, the newest are kept apart, per sequence
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -28,8 +29,8 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::fp8_e4m3},
     {Dtype::fp8_e5m2},
     {Dtype::int8},
-    {.dtype = Dtype::kivi4, .writes_token_by_token = false},
-    {.dtype = Dtype::kivi2, .writes_token_by_token = false},
+    {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup},
+    {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -73,6 +74,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
     if (format.dtype == dtype) return format;
   return kKvFormats.front();
 }
+[[nodiscard]] constexpr bool quantizes_together(Dtype dtype) { return kv_format(dtype).tokens_together > 1; }
 [[nodiscard]] constexpr const KvPolicy& kv_policy(RetentionPolicy policy) {
   return kKvPolicies[static_cast<std::size_t>(policy)];
 }

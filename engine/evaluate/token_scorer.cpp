@@ -36,7 +36,7 @@ class GivenTokens final : public TokenSource {
 };
 
 // KIVI quantises keys in groups of tokens, which cannot be taken back: a text starts with an empty cache.
-bool can_rewind(Dtype kv_cache_dtype) { return kv_cache_dtype != Dtype::kivi4 && kv_cache_dtype != Dtype::kivi2; }
+bool can_rewind(Dtype kv_cache_dtype) { return !quantizes_together(kv_cache_dtype); }
 
 // Choices of a question begin alike: where a cache lets them, they share what has been computed, which changes no bit.
 EngineOptions with_shared_prefixes(const EngineOptions& options, const ModelShape& shape) {

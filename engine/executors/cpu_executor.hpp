@@ -25,7 +25,6 @@
 #include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
-#include "kernels/kivi.hpp"
 
 namespace dculab::engine {
 

@@ -37,6 +37,9 @@ struct GpuAttention {
   float* workspace = nullptr;                 // decode: see paged_attention_workspace()
   const float* alibi_slopes = nullptr;        // [num_attention_heads], or null
 
+  // Q of the phase's first token.
+  [[nodiscard]] kernels::gpu::Input queries() const { return {first_row(qkv, q_stride()), activation_dtype}; }
+
   // Of `count` sequences from the `first` on.
   [[nodiscard]] kernels::gpu::PagedAttention decode(int first, int count) const;
   [[nodiscard]] kernels::gpu::PrefillAttention prefill() const;

@@ -26,19 +26,6 @@ using SteadyClock = std::chrono::steady_clock;
   return weights;
 }
 
-[[nodiscard]] DeviceMemory upload_rope_table(const std::shared_ptr<kernels::gpu::Device>& device,
-                                             const Rotation& rotation, int positions) {
-  if (rotation.position.kind != PositionKind::rope) return {};
-  RopeTable table(rotation, positions);
-  const float* rows = table.rows(positions);
-  const std::size_t bytes =
-      static_cast<std::size_t>(positions) * static_cast<std::size_t>(rotation.rotary_dim) * sizeof(float);
-  DeviceMemory memory(device, bytes);
-  device->upload(memory.as(), rows, bytes);
-  device->synchronize();
-  return memory;
-}
-
 [[nodiscard]] DeviceMemory upload_slopes(const std::shared_ptr<kernels::gpu::Device>& device, const LayerKind& kind) {
   const std::vector<float> slopes = kind.has_kv_heads() ? alibi_slopes(kind.gqa()) : std::vector<float>();
   if (slopes.empty()) return {};
@@ -52,8 +39,7 @@ using SteadyClock = std::chrono::steady_clock;
                                                          const ModelShape& shape) {
   std::vector<GpuPositions> positions;
   for (const LayerKind& kind : shape.kinds)
-    positions.push_back(
-        {upload_rope_table(device, Rotation(kind), shape.max_position_embeddings), upload_slopes(device, kind)});
+    positions.push_back({.cos_sin = {}, .alibi_slopes = upload_slopes(device, kind)});
   return positions;
 }
 
@@ -85,7 +71,9 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       workspace_floats_(
           gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
       workspace_(device_, workspace_floats_ * sizeof(float)),
-      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {}
+      logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {
+  reach_positions(shape_.max_position_embeddings);
+}
 
 GpuExecutor::~GpuExecutor() = default;
 
@@ -131,7 +119,25 @@ void GpuExecutor::fill_inputs(const StepPlan& plan) {
   for (const Phase phase : {Phase::prefill, Phase::decode})
     if (inputs_.attention(phase).max_blocks_per_seq > max_blocks_per_seq_)
       throw std::invalid_argument("plan: a block table is longer than any sequence can be");
+  reach_positions(inputs_.num_positions());
   device_inputs_.upload(inputs_);
+  begin_kv(plan);
+}
+
+// Beyond those that the model was trained on where tokens stand within the cache: a text goes on then.
+void GpuExecutor::reach_positions(int count) {
+  if (count <= num_positions_) return;
+  num_positions_ = std::max(count, 2 * num_positions_);
+  for (std::size_t kind = 0; kind < positions_.size(); ++kind) {
+    const Rotation rotation(shape_.kinds[kind]);
+    if (rotation.position.kind != PositionKind::rope) continue;
+    RopeTable table(rotation, shape_.max_position_embeddings);
+    const std::size_t bytes =
+        static_cast<std::size_t>(num_positions_) * static_cast<std::size_t>(rotation.rotary_dim) * sizeof(float);
+    positions_[kind].cos_sin = DeviceMemory(device_, bytes);
+    device_->upload(positions_[kind].cos_sin.as(), table.rows(num_positions_), bytes);
+    device_->synchronize();
+  }
 }
 
 void GpuExecutor::run_stage(const StepPlan& plan, Stage stage, int layer) {
@@ -202,15 +208,19 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   const Heads& heads = attention.heads;
   require(op.m == inputs_.num_tokens(), op, "has another shape");
   require_buffers(op, shape_);
+  const Output k = at(Buffer::qkv, heads.query_width());
+  if (kv_slice_ != nullptr) kv_slice_->before_rotation({{k.data, k.dtype}, op.n}, layer);
   rotate(op);
   if (attention.shares_kv) return;  // K and V of this step are in the source's cache already
-  const Output k = at(Buffer::qkv, heads.query_width()), v = at(Buffer::qkv, heads.query_width() + heads.kv_width());
-  device_->reshape_and_cache({.k = {k.data, k.dtype},
-                              .v = {v.data, v.dtype},
-                              .kv_stride = static_cast<int>(op.n),
-                              .slot_mapping = device_inputs_.slot_mapping.as<std::int64_t>(),
-                              .cache = kv_.layer(layer),
-                              .num_tokens = inputs_.num_tokens()});
+  const Output v = at(Buffer::qkv, heads.query_width() + heads.kv_width());
+  kernels::gpu::ReshapeAndCache args{.k = {k.data, k.dtype},
+                                     .v = {v.data, v.dtype},
+                                     .kv_stride = static_cast<int>(op.n),
+                                     .slot_mapping = device_inputs_.slot_mapping.as<std::int64_t>(),
+                                     .cache = kv_.layer(layer),
+                                     .num_tokens = inputs_.num_tokens()};
+  if (kv_slice_ != nullptr) kv_slice_->before_cache(args, layer);
+  device_->reshape_and_cache(args);
 }
 
 void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
@@ -223,22 +233,14 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   require(plan_->attention_split.partition_tokens == options_.partition_tokens, op, "is split otherwise");
   require(op.attention.block_size == kv_.options().block_size && op.attention.kv_dtype == kv_.options().dtype, op,
           "is planned for another KV cache");
-  const GpuAttention attention{.layer = layer_attention,
-                               .tile = lower::dculab_gpu::attention_tile(op, plan_->attention_split),
-                               .activation_dtype = options_.activation_dtype,
-                               .cache = kv_.layer(layer),
-                               .inputs = inputs,
-                               .on_device = phase == Phase::prefill ? device_inputs_.prefill : device_inputs_.decode,
-                               .qkv = activations_[Buffer::qkv].as<std::byte>(),
-                               .out = activations_[Buffer::attention].as<std::byte>(),
-                               .workspace = workspace_.as<float>(),
-                               .alibi_slopes = positions_[op.layer_kind].alibi_slopes.as<float>()};
+  const GpuAttention attention =
+      attention_of(op, layer, phase, lower::dculab_gpu::attention_tile(op, plan_->attention_split));
   if (phase == Phase::prefill) return device_->prefill_attention(attention.prefill());
-  for_decode_runs(inputs, [&](int first, int count) { device_->paged_attention(attention.decode(first, count)); });
-}
-
-void GpuExecutor::execute_kv_op(const Op& op, int /*layer*/) {
-  require(false, op, "is for a CPU: GPU kernels keep every token");
+  for_decode_runs(inputs, [&](int first, int count) {
+    kernels::gpu::PagedAttention args = attention.decode(first, count);
+    if (kv_slice_ != nullptr) kv_slice_->narrow(args, first);
+    device_->paged_attention(args);
+  });
 }
 
 // Those up to the last that is wanted: one transfer.

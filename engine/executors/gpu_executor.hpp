@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "engine/executors/gpu_expert_routing.hpp"
 #include "engine/executors/gpu_weights.hpp"
 #include "engine/executors/model_executor.hpp"
+#include "engine/kv/gpu_kv_slice.hpp"
 #include "engine/kv/gpu_kv_storage.hpp"
 
 namespace dculab::engine {
@@ -27,7 +29,7 @@ struct GpuExecutorOptions {
 
 // Where tokens stand, for layers of one kind.
 struct GpuPositions {
-  DeviceMemory cos_sin;       // [max_position_embeddings, rotary_dim]; nothing with ALiBi
+  DeviceMemory cos_sin;       // [positions, rotary_dim]: all that the model was trained on at least; or ALiBi's nothing
   DeviceMemory alibi_slopes;  // [num_attention_heads]; nothing with rotary embedding
 };
 
@@ -42,13 +44,15 @@ class GpuExecutor final : public ModelExecutor {
   ~GpuExecutor() override;
 
   void copy_blocks(std::span<const BlockCopy> copies) override { kv_.copy_blocks(copies); }
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override { kv_.swap_blocks(out, in); }
   [[nodiscard]] std::size_t bytes_per_block() const override { return kv_.bytes_per_block(); }
   void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) override { kv_.read_blocks(blocks, to); }
   void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) override {
     kv_.write_blocks(blocks, from);
   }
   void move_slots(std::span<const SlotMove> moves) override { kv_.move_slots(moves); }
-  void fill_kv_cache(std::uint64_t seed) override { kv_.fill_randomly(seed); }
+  void forget(SequenceId id) override;
+  void fill_kv_cache(std::uint64_t seed) override;
   void set_op_timing(OpTiming timing) override { timing_ = timing; }
 
   // Throws as CpuExecutor::run does, std::invalid_argument for a step beyond the limits, and InputError for a head size
@@ -69,6 +73,8 @@ class GpuExecutor final : public ModelExecutor {
   friend struct OpDispatch;
 
   void fill_inputs(const StepPlan& plan);
+  void begin_kv(const StepPlan& plan);
+  void reach_positions(int count);
   void run_stage(const StepPlan& plan, Stage stage, int layer);
   void execute_embedding(const Op& op);
   void execute_norm(const Op& op, int layer);
@@ -85,6 +91,7 @@ class GpuExecutor final : public ModelExecutor {
   void execute_activation(const Op& op);
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
+  [[nodiscard]] GpuAttention attention_of(const Op& op, int layer, Phase phase, const lower::AttentionTile& tile);
   void execute_kv_op(const Op& op, int layer);
   // Latent attention. Rows of a part of a buffer: the first value of the first token, and values between tokens.
   struct Rows {
@@ -123,7 +130,11 @@ class GpuExecutor final : public ModelExecutor {
   GpuActivations activations_;
   int max_blocks_per_seq_;
   GpuStepInputs device_inputs_;
-  std::vector<GpuPositions> positions_;  // [kinds of layers]
+  std::vector<GpuPositions> positions_;                                 // [kinds of layers]
+  int num_positions_ = 0;                                               // whose angles are on the device
+  std::map<RetentionPolicy, std::unique_ptr<GpuKvSlice>> kv_policies_;  // that a plan has asked for; null: needs none
+  GpuKvSlice* kv_slice_ = nullptr;                                      // of the policy of the step, if it has one
+  bool makes_up_unseen_ = false;
   GpuExpertRouting routing_;
   GpuExpandedKv expanded_;
   const Op* expansion_ = nullptr;        // of the attention that comes next

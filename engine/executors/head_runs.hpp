@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/kv/kv_layouts.hpp"
 #include "kernels/ops.hpp"
 #include "model/layer_kind.hpp"
 
@@ -28,7 +29,7 @@ struct HeadRun {
   return runs;
 }
 
-// The attention of a run, from that of the whole layer. Not with kivi4 and kivi2.
+// The attention of a run, from that of the whole layer. Not of formats that quantize tokens together.
 [[nodiscard]] inline kernels::PagedAttentionArgs of_run(kernels::PagedAttentionArgs args, const HeadRun& run) {
   kernels::KvCacheView& cache = args.cache;
   const std::ptrdiff_t rows = std::ptrdiff_t{run.first_kv_head} * cache.block_size;
@@ -43,7 +44,8 @@ struct HeadRun {
   cache.block_heads = cache.heads_in_block();
   cache.num_kv_heads = run.num_kv_heads;
   cache.k = moved(cache.k, cache.head_dim), cache.v = moved(cache.v, cache.value_stride());
-  if (cache.k_scales != nullptr) cache.k_scales += rows, cache.v_scales += rows;
+  if (const KvLayout& layout = kv_layout(cache.dtype); layout.of_heads != nullptr)
+    cache.extras = layout.of_heads(cache.extras, rows);
   return args;
 }
 

@@ -86,8 +86,6 @@ EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
   }
   const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::gpu);
   if (!reasons.empty()) throw InputError(reasons.front());
-  if (options.preemption_mode == PreemptionMode::swap)
-    throw InputError("preemption_mode swap is for --device cpu: on a GPU preempted sequences are recomputed");
   return options;
 }
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
 #include "engine/kv/random_values.hpp"
+#include "engine/memory/anonymous_memory.hpp"
+#include "kernels/gpu/kv_cache/swap_blocks.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
 namespace dculab::engine {
@@ -22,6 +25,21 @@ void require_latents(const Mla& attention, Dtype dtype) {
   throw InputError("latents of " + std::to_string(attention.kv_lora_rank) + " values with keys of " +
                    std::to_string(attention.qk_rope_head_dim) + " are not supported on the GPU in kv_cache_dtype " +
                    std::string(name(dtype)) + "; use f16 or bf16, or --device cpu");
+}
+
+[[nodiscard]] HostMemory make_host_pools(const std::shared_ptr<kernels::gpu::Device>& device, int num_blocks,
+                                         std::size_t bytes_per_block) {
+  if (num_blocks == 0) return {};
+  const std::size_t bytes = bytes_per_block * static_cast<std::size_t>(num_blocks);
+  const std::string what = std::to_string(num_blocks) + " blocks for swapping";
+  require_memory(what.c_str(), Bytes(static_cast<double>(bytes)), "ask for less swap space");
+  return {device, bytes};
+}
+
+[[nodiscard]] std::vector<kernels::gpu::BlockPair> pairs_of(std::span<const BlockCopy> copies) {
+  std::vector<kernels::gpu::BlockPair> pairs;
+  for (const BlockCopy& copy : copies) pairs.push_back({copy.source, copy.destination});
+  return pairs;
 }
 
 }  // namespace
@@ -38,39 +56,69 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
   const std::vector<std::string> reasons = clashes({.dtype = options.dtype}, KvFeature::gpu);
   if (!reasons.empty()) throw InputError(reasons.front());
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
-  block_bytes_ = static_cast<std::size_t>(options.block_size) * static_cast<std::size_t>(model.heads().kv_width()) *
-                 static_cast<std::size_t>(bits(options.dtype)) / 8;
   if (const Mla* latents = model.kinds.front().mla()) {
     require_latents(*latents, options.dtype);
     num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
   }
-  const std::size_t owners = static_cast<std::size_t>(std::ranges::max(owners_)) + 1;
-  for (std::size_t pool = 0; pool < owners * num_tensors_; ++pool)
-    pools_.emplace_back(device_, block_bytes_ * static_cast<std::size_t>(options.num_blocks), OperandRole::kv_read);
+  const bool has_scales = options.dtype == Dtype::int8;
+  pools_of_layer_ = (has_scales ? 2 * num_tensors_ : num_tensors_) + (options.keeps_block_bounds ? 1 : 0);
+  const std::size_t row = static_cast<std::size_t>(head_dim_) * static_cast<std::size_t>(bits(options.dtype)) / 8;
+  for (int owner = 0; owner <= std::ranges::max(owners_); ++owner)
+    for (std::size_t pool = 0; pool < pools_of_layer_; ++pool)
+      if (options.keeps_block_bounds && pool + 1 == pools_of_layer_)
+        add_pool(static_cast<std::size_t>(kernels::block_bounds_bytes(1, head_dim_)), 1);
+      else
+        add_pool(pool < num_tensors_ ? row : sizeof(float), options.block_size);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
+  host_pools_ = make_host_pools(device_, options.num_host_blocks, bytes_per_block());
+}
+
+void GpuKvStorage::add_pool(std::size_t row_bytes, int rows_per_head) {
+  const std::size_t block_bytes =
+      row_bytes * static_cast<std::size_t>(rows_per_head) * static_cast<std::size_t>(num_kv_heads_);
+  pools_.push_back(
+      {DeviceMemory(device_, block_bytes * static_cast<std::size_t>(options_.num_blocks), OperandRole::kv_read),
+       block_bytes, row_bytes});
 }
 
 kernels::KvCacheView GpuKvStorage::layer(int index) const {
-  const std::size_t first = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]) * num_tensors_;
-  return {.k = pools_[first].as(),
-          .v = pools_[first + num_tensors_ - 1].as(),
-          .dtype = options_.dtype,
-          .num_blocks = options_.num_blocks,
-          .num_kv_heads = num_kv_heads_,
-          .block_size = options_.block_size,
-          .head_dim = head_dim_,
-          .value_dim = value_dim_};
+  const Pool* const pools =
+      &pools_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]) * pools_of_layer_];
+  kernels::KvCacheView view{.k = pools[0].memory.as(),
+                            .v = pools[num_tensors_ - 1].memory.as(),
+                            .dtype = options_.dtype,
+                            .num_blocks = options_.num_blocks,
+                            .num_kv_heads = num_kv_heads_,
+                            .block_size = options_.block_size,
+                            .head_dim = head_dim_,
+                            .value_dim = value_dim_};
+  if (options_.dtype == Dtype::int8)
+    view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
+                                        .v = pools[2 * num_tensors_ - 1].memory.as<float>()};
+  return view;
+}
+
+kernels::BlockBounds* GpuKvStorage::block_bounds(int index) const {
+  if (!options_.keeps_block_bounds) return nullptr;
+  const auto owner = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]);
+  return pools_[(owner + 1) * pools_of_layer_ - 1].memory.as<kernels::BlockBounds>();
+}
+
+std::size_t GpuKvStorage::bytes_per_block() const {
+  std::size_t bytes = 0;
+  for (const Pool& pool : pools_) bytes += pool.block_bytes;
+  return bytes;
 }
 
 // A launch copies its pairs in any order, so a block that one pair writes must not be in another.
-void GpuKvStorage::copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes) {
+void GpuKvStorage::copy_in_order(std::span<const BlockCopy> copies, Unit unit) {
   std::size_t first = 0;
   std::set<BlockId> read, written;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const BlockCopy& copy = copies[i];
     if (written.contains(copy.source) || written.contains(copy.destination) || read.contains(copy.destination) ||
         i - first == kMaxPairs) {
-      copy_independent(copies.subspan(first, i - first), bytes);
+      copy_independent(copies.subspan(first, i - first), unit);
       first = i;
       read.clear();
       written.clear();
@@ -78,10 +126,10 @@ void GpuKvStorage::copy_in_order(std::span<const BlockCopy> copies, std::size_t 
     read.insert(copy.source);
     written.insert(copy.destination);
   }
-  copy_independent(copies.subspan(first), bytes);
+  copy_independent(copies.subspan(first), unit);
 }
 
-void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) { copy_in_order(copies, block_bytes_); }
+void GpuKvStorage::copy_blocks(std::span<const BlockCopy> copies) { copy_in_order(copies, Unit::block); }
 
 // What a token has of a head is copied as if it were a block.
 void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
@@ -89,6 +137,7 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
     return static_cast<BlockId>((slot / options_.block_size * num_kv_heads_ + head) * options_.block_size +
                                 slot % options_.block_size);
   };
+  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   std::vector<BlockCopy> copies;
   for (const SlotMove& move : moves)
     for (int head = 0; head < num_kv_heads_; ++head)
@@ -97,45 +146,72 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
   if (rows * static_cast<std::size_t>(options_.num_blocks) > std::numeric_limits<BlockId>::max())
     throw InputError(
         "trees of drafts move tokens within a KV cache of at most 2^31 rows of heads; give it less memory");
-  copy_in_order(copies, block_bytes_ / rows);
+  copy_in_order(copies, Unit::row);
 }
 
-void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, std::size_t bytes) {
+void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, Unit unit) {
   if (copies.empty()) return;
   host_pairs_.clear();
   for (const BlockCopy& copy : copies) host_pairs_.insert(host_pairs_.end(), {copy.source, copy.destination});
   device_->upload(pairs_.as(), host_pairs_.data(), host_pairs_.size() * sizeof(std::int32_t));
-  for (const DeviceMemory& pool : pools_)
-    device_->copy_blocks({.source = pool.as(),
-                          .destination = pool.as(),
-                          .pairs = pairs_.as<std::int32_t>(),
-                          .num_pairs = static_cast<int>(copies.size()),
-                          .block_bytes = static_cast<std::int64_t>(bytes)});
+  for (const Pool& pool : pools_)
+    device_->copy_blocks(
+        {.source = pool.memory.as(),
+         .destination = pool.memory.as(),
+         .pairs = pairs_.as<std::int32_t>(),
+         .num_pairs = static_cast<int>(copies.size()),
+         .block_bytes = static_cast<std::int64_t>(unit == Unit::block ? pool.block_bytes : pool.row_bytes)});
   device_->synchronize();  // host_pairs_ is used again
+}
+
+void GpuKvStorage::swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) {
+  using kernels::gpu::SwapDirection;
+  const std::vector<kernels::gpu::BlockPair> leaving = pairs_of(out), coming = pairs_of(in);
+  auto* on_host = host_pools_.as<std::byte>();
+  for (const Pool& pool : pools_) {
+    const std::size_t bytes = pool.block_bytes;
+    kernels::gpu::swap_blocks(*device_, {pool.memory.as(), on_host, leaving, bytes, SwapDirection::to_host});
+    kernels::gpu::swap_blocks(*device_, {on_host, pool.memory.as(), coming, bytes, SwapDirection::to_device});
+    on_host += bytes * static_cast<std::size_t>(options_.num_host_blocks);
+  }
+  device_->synchronize();
 }
 
 void GpuKvStorage::read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const {
   std::byte* there = to.data();
   for (const BlockId block : blocks)
-    for (const DeviceMemory& pool : pools_) {
-      device_->download(there, at(pool, block), block_bytes_);
-      there += block_bytes_;
+    for (const Pool& pool : pools_) {
+      device_->download(there, pool.at(block), pool.block_bytes);
+      there += pool.block_bytes;
     }
 }
 
 void GpuKvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from) {
   const std::byte* there = from.data();
   for (const BlockId block : blocks)
-    for (const DeviceMemory& pool : pools_) {
-      device_->upload(at(pool, block), there, block_bytes_);
-      there += block_bytes_;
+    for (const Pool& pool : pools_) {
+      device_->upload(pool.at(block), there, pool.block_bytes);
+      there += pool.block_bytes;
     }
   device_->synchronize();  // the caller's memory may go
 }
 
+// Codes stand for themselves / 127.
 void GpuKvStorage::fill_randomly(std::uint64_t seed) {
-  const std::size_t pool_bytes = block_bytes_ * static_cast<std::size_t>(options_.num_blocks);
-  for (const DeviceMemory& pool : pools_) engine::fill_randomly(*device_, pool.as(), pool_bytes, options_.dtype, seed);
+  const std::size_t rows = static_cast<std::size_t>(options_.num_blocks) *
+                           static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
+  const std::vector<float> scales(options_.dtype == Dtype::int8 ? rows : 0, 1.0F / 127);
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    void* const memory = pools_[i].memory.as();
+    if (options_.keeps_block_bounds && (i + 1) % pools_of_layer_ == 0)
+      engine::fill_randomly(*device_, memory, pools_[i].block_bytes * static_cast<std::size_t>(options_.num_blocks),
+                            Dtype::bf16, seed);
+    else if (i % pools_of_layer_ < num_tensors_)
+      engine::fill_randomly(*device_, memory, rows * pools_[i].row_bytes, options_.dtype, seed);
+    else
+      device_->upload(memory, scales.data(), rows * sizeof(float));
+  }
+  device_->synchronize();
 }
 
 }  // namespace dculab::engine

@@ -12,16 +12,18 @@
 
 namespace dculab::engine {
 
-// Each layer holds K and V, each [num_blocks, num_key_value_heads, block_size, head_dim], allocated once; or latents
-// alone, which are both. One that reads the K and V of an earlier layer holds nothing.
+// Each layer holds K and V, each [num_blocks, num_key_value_heads, block_size, head_dim], and with int8 the scales of
+// both, allocated once; or latents alone, which are both. One that reads the K and V of an earlier layer holds nothing.
 class GpuKvStorage {
  public:
-  // Throws InputError when the dtype is not f16, bf16, fp8_e4m3 or fp8_e5m2, when kernels do not take latents in it, or
-  // when the pool does not fit.
+  // Throws InputError when the dtype is none that KvFeature::gpu goes with, when kernels do not take latents in it, or
+  // when a pool does not fit.
   GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model, const KvCacheOptions& options);
 
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
+  // Of the blocks of the same; null where none are kept.
+  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
   // In order, in all layers.
@@ -29,30 +31,45 @@ class GpuKvStorage {
 
   // In order, in all layers: see Executor::move_slots.
   void move_slots(std::span<const SlotMove> moves);
+  // See Executor::swap_blocks: neighbouring blocks of a layer's K, or V, in one copy. Waits until it is done.
+  // Precondition: ids are below num_blocks and num_host_blocks.
+  void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in);
+
   // See Executor::read_blocks. In the order of KvStorage, so that one device can hand over to another.
-  [[nodiscard]] std::size_t bytes_per_block() const { return block_bytes_ * pools_.size(); }
+  [[nodiscard]] std::size_t bytes_per_block() const;
   void read_blocks(std::span<const BlockId> blocks, std::span<std::byte> to) const;
   void write_blocks(std::span<const BlockId> blocks, std::span<const std::byte> from);
 
   void fill_randomly(std::uint64_t seed);
 
  private:
-  // Of parts of the pools of equally many bytes each, numbered by where they lie.
-  void copy_in_order(std::span<const BlockCopy> copies, std::size_t bytes);
-  void copy_independent(std::span<const BlockCopy> copies, std::size_t bytes);
-  [[nodiscard]] std::byte* at(const DeviceMemory& pool, BlockId block) const {
-    return pool.as<std::byte>() + block_bytes_ * static_cast<std::size_t>(block);
-  }
+  // A tensor of a layer.
+  struct Pool {
+    DeviceMemory memory;
+    std::size_t block_bytes = 0;
+    std::size_t row_bytes = 0;  // of a token and head; of bounds, of a block and head
+
+    [[nodiscard]] std::byte* at(BlockId block) const {
+      return memory.as<std::byte>() + block_bytes * static_cast<std::size_t>(block);
+    }
+  };
+  // Of the pools: what copies are numbered by, from where a pool begins.
+  enum class Unit : std::uint8_t { block, row };
+
+  void add_pool(std::size_t row_bytes, int rows_per_head);
+  void copy_in_order(std::span<const BlockCopy> copies, Unit unit);
+  void copy_independent(std::span<const BlockCopy> copies, Unit unit);
 
   std::shared_ptr<kernels::gpu::Device> device_;
   KvCacheOptions options_;
   int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
-  std::size_t block_bytes_ = 0;      // K (or V) of one block in one layer
-  std::size_t num_tensors_ = 2;      // of a layer: K and V, or latents
-  std::vector<int> owners_;          // [num_layers]: which of the layers with a cache of their own each reads
-  std::vector<DeviceMemory> pools_;  // [owners * num_tensors_]
-  DeviceMemory pairs_;               // of copy_blocks
+  std::size_t num_tensors_ = 2;  // of a layer: K and V, or latents; with int8 as many scales follow; bounds come last
+  std::size_t pools_of_layer_ = 2;
+  std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
+  std::vector<Pool> pools_;  // [owners, pools_of_layer_]
+  HostMemory host_pools_;    // [pools], each [num_host_blocks]
+  DeviceMemory pairs_;       // of copy_blocks
   std::vector<std::int32_t> host_pairs_;
 };
 

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/cpu/kv/heavy_hitters.hpp"
+
 namespace dculab::engine {
 
 void HeavyHitters::begin(const StepPlan& plan, int block_size) {

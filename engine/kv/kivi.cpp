@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
+#include "engine/kv/kv_layouts.hpp"
+#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/number_format.hpp"
+
 namespace dculab::engine {
 
 void KiviSlice::begin(const StepPlan& plan, int /*block_size*/) {
@@ -13,15 +18,16 @@ void KiviSlice::begin(const StepPlan& plan, int /*block_size*/) {
 void KiviSlice::bind(kernels::PagedAttentionArgs& args, Phase phase) const {
   const float* const k = args.q + query_width_;
   const int first_row = phase == Phase::prefill ? 0 : num_prefills_;
-  args.new_kv = {.k = k,
-                 .v = k + kv_width_,
-                 .stride = args.q_stride,
-                 .residual_rows = step_rows_.empty() ? nullptr : step_rows_.data() + first_row};
+  args.cache.extras =
+      kernels::KiviExtras{.residual = args.cache.extras.as<kernels::KiviExtras>().residual,
+                          .new_kv = {.k = k,
+                                     .v = k + kv_width_,
+                                     .stride = args.q_stride,
+                                     .residual_rows = step_rows_.empty() ? nullptr : step_rows_.data() + first_row}};
 }
 
 kernels::KiviArgs KiviSlice::args_of(const kernels::PagedAttentionArgs& attention) const {
   return {.cache = attention.cache,
-          .new_kv = attention.new_kv,
           .block_tables = attention.block_tables,
           .max_blocks_per_seq = attention.max_blocks_per_seq,
           .query_start_loc = attention.query_start_loc,
@@ -37,5 +43,60 @@ void KiviSlice::after_cache(const CpuKvLayer& layer) {
 void KiviSlice::after_attention(const CpuKvLayer& layer, Phase phase) {
   kernels::cpu::keep_residual(layer.threads, args_of(layer.of(phase)));
 }
+
+namespace {
+
+void require_kivi_served(const ModelShape& model, Dtype dtype) {
+  require_equal_heads(model);
+  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
+  if (!std::ranges::all_of(model.kinds, has_own_kv))
+    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " cannot serve " + model.name +
+                     ": it needs K and V in every layer; use int8 or fp8_e4m3");
+  if (model.heads().head_dim % kernels::kKiviGroup != 0)
+    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " needs a head_dim that is a multiple of 32, not " +
+                     std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
+}
+
+std::string kivi_beside(const KvCacheOptions& options) {
+  return " and " + std::to_string(options.residual_tokens) + " tokens in F16 for each of " +
+         std::to_string(options.max_num_seqs) + " sequences";
+}
+
+// Records (kernels/kv/kivi.hpp), then the residuals of K and of V.
+std::vector<KvPart> kivi_parts(const KvLayerSize& layer, const KvCacheOptions& options) {
+  const std::size_t values = layer.heads(options.block_size) * static_cast<std::size_t>(layer.head_dim);
+  const Bytes block = kv_storage(options.dtype, static_cast<double>(values), layer.head_dim);
+  std::vector<KvPart> parts = block_parts(static_cast<std::size_t>(block.value()), layer, options);
+  const std::size_t rows = layer.heads(options.residual_tokens) * static_cast<std::size_t>(options.max_num_seqs);
+  parts.resize(4, {.size = rows * static_cast<std::size_t>(layer.head_dim) * sizeof(std::uint16_t)});
+  return parts;
+}
+
+kernels::KvExtras kivi_extras(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options) {
+  const auto rows = [&](std::size_t part) { return reinterpret_cast<std::uint16_t*>(parts[part].data()); };
+  return kernels::KiviExtras{.residual = {.k = rows(2), .v = rows(3), .tokens = options.residual_tokens}};
+}
+
+// Codes are random, and stand for values from -1 to 1.
+void fill_kivi(const kernels::KvCacheView& view, std::span<const std::span<std::byte>> parts, std::uint64_t seed) {
+  for (const std::span<std::byte> records : parts.first(2)) fill_randomly(records, Dtype::int8, seed);
+  const kernels::KiviLayout layout(view);
+  const auto scale = kernels::f16_from_f32(2.0F / static_cast<float>((1 << layout.code_bits) - 1));
+  for (void* pool : {view.k, view.v})
+    for (std::ptrdiff_t record = 0; record < std::ptrdiff_t{view.num_blocks} * view.num_kv_heads; ++record) {
+      const kernels::KiviUnit first = layout.unit(pool, record, 0);
+      std::fill_n(first.scale, layout.units, scale);
+      std::fill_n(first.zero, layout.units, kernels::f16_from_f32(-1.0F));
+    }
+  for (const std::span<std::byte> residual : parts.last(2)) fill_randomly(residual, Dtype::f16, seed);
+}
+
+}  // namespace
+
+const KvLayout kKiviLayout{.require_served = require_kivi_served,
+                           .what_beside = kivi_beside,
+                           .parts = kivi_parts,
+                           .extras = kivi_extras,
+                           .fill_randomly = fill_kivi};
 
 }  // namespace dculab::engine

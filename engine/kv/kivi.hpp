@@ -7,6 +7,7 @@
 
 #include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/residual_rows.hpp"
+#include "kernels/kv/kivi.hpp"
 
 namespace dculab::engine {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/measure/scattered_batch.hpp"
@@ -125,7 +126,10 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
   GpuExecutor executor(
       kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder, .matrix_cores = cores}),
       zero_weights(layer, plain_dtype(layer, options.weights)),
-      {num_blocks, options.block_size, options.kv_cache_dtype},
+      {.num_blocks = num_blocks,
+       .block_size = options.block_size,
+       .dtype = options.kv_cache_dtype,
+       .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget},
       {.activation_dtype = options.activation_dtype,
        .partition_tokens = options.attention_split.partition_tokens,
        .limits = {.max_num_batched_tokens = tokens_of(batch),
@@ -133,6 +137,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                   .decode_tokens = decode_tokens_of(batch),
                   .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
+  if (drops_tokens(options.kv_retention.policy)) executor.fill_kv_cache(1);  // nobody has computed what is kept
   (void)executor.run(plan);
   std::vector<AddressTrace> launches = recorder.take_launches();
   launches.erase(launches.begin(), launches.end() - std::ptrdiff_t(launches.size()) / op.count);

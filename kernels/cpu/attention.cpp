@@ -109,7 +109,7 @@ class Attention {
 
   // What the tile's tokens share, then, in a tree, what is left of each token's path.
   void walk_partition(const QueryTile& tile, int kv_head, int partition, const KvTile& kv, SoftmaxRows& rows) const {
-    const KvSource source(args_, tile.seq, kv_head, tile.first_position + 1);
+    const KvSource source(args_, tile.seq, kv_head, paged_tokens(args_.cache, tile.first_position + 1));
     const int begin = std::max(tile.first_token_seen, partition * kPartitionTokens);
     const int end = std::min(tile.context, (partition + 1) * kPartitionTokens);
     rows.start_partition();
@@ -143,9 +143,9 @@ class Attention {
   void with_attend(const KvTile& kv, const KvSource& source, const SoftmaxRows& rows, SoftmaxRows::Range served,
                    Walk&& walk) const {
     const int count_of_rows = served.end - served.begin;
-    if (count_of_rows <= kStoredTileRows && !is_kivi(args_.cache.dtype))
-      return with_cached_type(args_.cache.dtype, [&]<typename T>(const T*) {
-        if constexpr (kStoredTileRows > 0 && !kIsKivi<T>)
+    if (count_of_rows <= kStoredTileRows && lies_in_rows(args_.cache.dtype))
+      return with_row_type(args_.cache.dtype, [&]<typename T>(const T*) {
+        if constexpr (kStoredTileRows > 0)
           walk([&](const KvRuns& where, int position, int count, LinesAhead& ahead) {
             rows.attend(StoredTile<T>(args_.cache, where), served, position, count, ahead);
           });
@@ -168,7 +168,7 @@ class Attention {
     for (int position = begin; position < end; position += kTileTokens) {
       const int turn = (position - begin) / kTileTokens % 2;
       find(position + kTileTokens, in_turn[1 - turn]);
-      ahead.plan(args_.cache, in_turn[1 - turn]);
+      plan_lines(ahead, args_.cache, in_turn[1 - turn]);
       attend(in_turn[turn], position, std::min(kTileTokens, end - position), ahead);
     }
   }
@@ -212,9 +212,9 @@ HWY_EXPORT(paged_attention_impl);
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
   require_kv_cache(args.cache, "paged_attention");
   require(args.sliding_window >= 0, "paged_attention", "a negative sliding window");
-  require(args.cache.value_width() == args.cache.head_dim || !is_kivi(args.cache.dtype), "paged_attention",
+  require(args.cache.value_width() == args.cache.head_dim || !quantizes_together(args.cache.dtype), "paged_attention",
           "kivi4 and kivi2 need keys and values of one size");
-  require(args.tree.sizes == nullptr || !is_kivi(args.cache.dtype), "paged_attention",
+  require(args.tree.sizes == nullptr || !quantizes_together(args.cache.dtype), "paged_attention",
           "kivi4 and kivi2 do not serve trees");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }

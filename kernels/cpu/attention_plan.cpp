@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab::kernels::cpu {
 namespace {
@@ -15,7 +15,9 @@ constexpr int kSplitTokens = 16;  // query tokens up to which partitions are sep
 class AttentionPlanner {
  public:
   explicit AttentionPlanner(const PagedAttentionArgs& args)
-      : args_(args), tile_tokens_(std::max(1, kQueryRows / (args.num_heads / args.cache.num_kv_heads))) {}
+      : args_(args),
+        tile_tokens_(std::max(1, kQueryRows / (args.num_heads / args.cache.num_kv_heads))),
+        together_(kv_format(args.cache.dtype).tokens_together) {}
 
   AttentionPlan plan() {
     for (int seq = 0; seq < args_.num_seqs; ++seq) {
@@ -32,7 +34,7 @@ class AttentionPlanner {
       const int position = computed + token - begin;
       tokens = std::min(end - token, tile_tokens_);
       // All queries of a tile see the same tokens quantized.
-      if (is_kivi(args_.cache.dtype)) tokens = std::min(tokens, kKiviGroup - position % kKiviGroup);
+      if (together_ > 1) tokens = std::min(tokens, together_ - position % together_);
       QueryTile tile{.seq = seq, .first_token = token, .tokens = tokens, .first_position = position};
       tile.context = tile.shared = position + tokens;
       add(tile, end - begin);
@@ -76,6 +78,7 @@ class AttentionPlanner {
 
   const PagedAttentionArgs& args_;
   int tile_tokens_;
+  int together_;  // tokens that the format quantizes together
   AttentionPlan plan_;
 };
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/cpu/kv_tile-inl.hpp"
+#include "kernels/cpu/kv/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {

@@ -49,17 +49,9 @@ void gelu(ThreadPool& threads, const GeluArgs& args);
 // Without cos_sin nothing is rotated.
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args);
 
-// Of kivi4 and kivi2, before and after attention; head_dim must be a multiple of 32.
-void quantize_groups(ThreadPool& threads, Workspace& workspace, const KiviArgs& args);
-void keep_residual(ThreadPool& threads, const KiviArgs& args);
-
 // Online softmax over KV tiles, partitions of the context combined by log-sum-exp; no L x L matrix.
 // Preconditions: head_dim is a multiple of 8; context_lens[i] >= the new tokens of sequence i.
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args);
-
-// Reads K of the cache once for each new token and KV head. ALiBi and sliding windows are not supported.
-// Preconditions: as paged_attention's; each sequence has sums of its own.
-void attention_scores(ThreadPool& threads, Workspace& workspace, const AttentionScoresArgs& args);
 
 // The vector instruction sets compiled in that this CPU has, best first, as Highway names them: "AVX3", "AVX2", ...
 [[nodiscard]] std::vector<std::string_view> vector_targets();

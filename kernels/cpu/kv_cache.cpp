@@ -1,4 +1,4 @@
-// The kernels that write K and V: rotation, and every format that a token's K and V are stored in one by one.
+// The kernels that write K and V: rotation, and where the rows of a token go.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/kv_cache.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include "kernels/cpu/cached_values-inl.hpp"
+#include "kernels/cpu/kv/formats-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -47,45 +47,6 @@ void rotate_neighbours(float* head, const float* cos_sin, int half) {
   }
 }
 
-template <typename T>
-void copy(const float* from, int count, T* to) {
-  for (int i = 0; i < count; i += kLanes) store_first(load_first(from + i, count - i), to + i, count - i);
-}
-
-void round_to_f16(float* values, int count) {
-  F16 rounded[kLanes];
-  for (int i = 0; i < count; i += kLanes) {
-    store(load_first(values + i, count - i), rounded);
-    store_first(load(rounded), values + i, count - i);
-  }
-}
-
-template <typename T>
-void store_divided(const float* values, int count, float scale, T* to) {
-  const Vector divisor = hn::Set(F32(), scale);
-  for (int i = 0; i < count; i += kLanes)
-    store_first(hn::Div(load_first(values + i, count - i), divisor), to + i, count - i);
-}
-
-// One head of one token. `fixed_scale` is FP8's; int8 chooses its own and stores it in `scale`.
-template <typename T>
-void store_head(const float* values, int head_dim, float fixed_scale, T* to, float* scale) {
-  if constexpr (kIsFp8<T>) {
-    store_divided(values, head_dim, fixed_scale, to);
-  } else if constexpr (std::is_same_v<T, Int8>) {
-    Vector largest = hn::Zero(F32());
-    for (int i = 0; i < head_dim; i += kLanes)
-      largest = hn::Max(largest, hn::Abs(load_first(values + i, head_dim - i)));
-    *scale = hn::GetLane(hn::MaxOfLanes(F32(), largest)) / 127.0F;
-    if (*scale > 0)
-      store_divided(values, head_dim, *scale, to);
-    else
-      std::fill_n(to, head_dim, Int8{0});
-  } else {
-    copy(values, head_dim, to);
-  }
-}
-
 // Negative when it is in the skip set.
 std::int64_t unless_skipped(std::int64_t slot, const std::uint32_t* skip_set) {
   if (slot < 0 || skip_set == nullptr) return slot;
@@ -101,16 +62,14 @@ std::int64_t written_slot(const RopeAndCacheArgs& args, int token, int head) {
 template <typename T>
 void store_token(const RopeAndCacheArgs& args, int token_index, const float* k, const float* v) {
   const KvCacheView& cache = args.cache;
+  const StoredRows<T> rows(cache);
   for (int head = 0; head < cache.num_kv_heads; ++head) {
     const std::int64_t slot = written_slot(args, token_index, head);
     if (slot < 0) continue;
-    const std::int64_t row = (slot / cache.block_size * cache.num_kv_heads + head) * cache.block_size;
-    const std::int64_t token = row + slot % cache.block_size, element = token * cache.head_dim;
-    const bool is_int8 = std::is_same_v<T, Int8>;
-    store_head(k + head * cache.head_dim, cache.head_dim, cache.k_scale, static_cast<T*>(cache.k) + element,
-               is_int8 ? cache.k_scales + token : nullptr);
-    store_head(v + head * cache.head_dim, cache.head_dim, cache.v_scale, static_cast<T*>(cache.v) + element,
-               is_int8 ? cache.v_scales + token : nullptr);
+    const std::int64_t first = (slot / cache.block_size * cache.num_kv_heads + head) * cache.block_size;
+    const std::int64_t row = first + slot % cache.block_size, element = row * cache.head_dim;
+    rows.store_k(k + head * cache.head_dim, cache.head_dim, row, static_cast<T*>(cache.k) + element);
+    rows.store_v(v + head * cache.head_dim, cache.head_dim, row, static_cast<T*>(cache.v) + element);
   }
 }
 
@@ -126,10 +85,10 @@ void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
     const auto turn = args.neighbours ? rotate_neighbours : rotate;
     for (float* head = q; head != k + kv_width; head += head_dim) turn(head, cos_sin, turned / 2);
   }
-  if constexpr (kIsKivi<T>)
-    round_to_f16(k, 2 * kv_width);
-  else
+  if constexpr (kLiesInRows<T>)
     store_token<T>(args, token, k, k + kv_width);
+  else
+    T::take_new(args, token, k, k + kv_width);
 }
 
 template <typename T>
@@ -145,20 +104,17 @@ void latent_token(const LatentRopeArgs& args, int token) {
   turn(latent + sizes.kv_lora_rank, cos_sin, rope / 2);
   const std::int64_t slot = unless_skipped(args.slot_mapping[token], args.skip_set);
   if (slot >= 0)
-    store_head(latent, sizes.latent_width(), cache.k_scale, static_cast<T*>(cache.k) + slot * sizes.latent_width(),
-               std::is_same_v<T, Int8> ? cache.k_scales + slot : nullptr);
+    StoredRows<T>(cache).store_k(latent, sizes.latent_width(), slot,
+                                 static_cast<T*>(cache.k) + slot * sizes.latent_width());
 }
 
 }  // namespace
 
 void latent_rope_and_cache_impl(ThreadPool& threads, const LatentRopeArgs& args) {
   const std::int64_t heads = args.sizes.num_heads;
-  for_each_token(threads, args.num_tokens, heads * args.sizes.qk_head_dim() + args.sizes.latent_width(),
-                 [&](int token) {
-                   with_cached_type(args.cache.dtype, [&]<typename T>(const T*) {
-                     if constexpr (!kIsKivi<T>) latent_token<T>(args, token);
-                   });
-                 });
+  for_each_token(
+      threads, args.num_tokens, heads * args.sizes.qk_head_dim() + args.sizes.latent_width(),
+      [&](int token) { with_row_type(args.cache.dtype, [&]<typename T>(const T*) { latent_token<T>(args, token); }); });
 }
 
 void rope_and_cache_impl(ThreadPool& threads, const RopeAndCacheArgs& args) {
@@ -168,26 +124,6 @@ void rope_and_cache_impl(ThreadPool& threads, const RopeAndCacheArgs& args) {
   });
 }
 
-void keep_residual_impl(ThreadPool& threads, const KiviArgs& args) {
-  const KvCacheView& cache = args.cache;
-  const KvResidual& residual = cache.residual;
-  for (int seq = 0; seq < args.num_seqs; ++seq) {
-    const int end = args.query_start_loc[seq + 1];
-    const int tokens = std::min(end - args.query_start_loc[seq], residual.tokens);
-    const std::ptrdiff_t first_row = std::ptrdiff_t{args.new_kv.residual_rows[seq]} * cache.num_kv_heads;
-    for_each_token(threads, tokens, std::int64_t{2} * cache.num_kv_heads * cache.head_dim, [&](int token) {
-      const int place = (args.context_lens[seq] - tokens + token) % residual.tokens;
-      const std::ptrdiff_t from = (end - tokens + token) * args.new_kv.stride;
-      for (int head = 0; head < cache.num_kv_heads; ++head) {
-        const std::ptrdiff_t to = ((first_row + head) * residual.tokens + place) * cache.head_dim;
-        const std::ptrdiff_t source = from + head * cache.head_dim;
-        copy(args.new_kv.k + source, cache.head_dim, reinterpret_cast<F16*>(residual.k + to));
-        copy(args.new_kv.v + source, cache.head_dim, reinterpret_cast<F16*>(residual.v + to));
-      }
-    });
-  }
-}
-
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -195,7 +131,6 @@ HWY_AFTER_NAMESPACE();
 namespace dculab::kernels::cpu {
 
 HWY_EXPORT(rope_and_cache_impl);
-HWY_EXPORT(keep_residual_impl);
 HWY_EXPORT(latent_rope_and_cache_impl);
 
 void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
@@ -204,15 +139,10 @@ void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
 }
 void latent_rope_and_cache(ThreadPool& threads, const LatentRopeArgs& args) {
   require_kv_cache(args.cache, "latent_rope_and_cache");
-  require(
-      !is_kivi(args.cache.dtype) && args.cache.num_kv_heads == 1 && args.cache.head_dim == args.sizes.latent_width(),
-      "latent_rope_and_cache", "the cache is not of these latents");
+  require(!quantizes_together(args.cache.dtype) && args.cache.num_kv_heads == 1 &&
+              args.cache.head_dim == args.sizes.latent_width(),
+          "latent_rope_and_cache", "the cache is not of these latents");
   HWY_DYNAMIC_DISPATCH(latent_rope_and_cache_impl)(threads, args);
-}
-void keep_residual(ThreadPool& threads, const KiviArgs& args) {
-  require(is_kivi(args.cache.dtype), "keep_residual", "the KV cache is neither kivi4 nor kivi2");
-  require_kv_cache(args.cache, "keep_residual");
-  HWY_DYNAMIC_DISPATCH(keep_residual_impl)(threads, args);
 }
 
 }  // namespace dculab::kernels::cpu

@@ -13,20 +13,12 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/latents.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-#include "kernels/cpu/kv_tile-inl.hpp"
+#include "kernels/cpu/kv/formats-inl.hpp"
 #include "kernels/cpu/matmul_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-// The latent and the key of a token.
-template <typename T>
-KvRow<T> latent_row(const KvCacheView& cache, std::ptrdiff_t slot) {
-  constexpr float kFactor = std::is_same_v<T, Fp8E4m3> ? kE4m3Factor : 1.0F;
-  const float scale = std::is_same_v<T, Int8> ? cache.k_scales[slot] : cache.k_scale * kFactor;
-  return {static_cast<const T*>(cache.k) + slot * cache.head_dim, scale};
-}
 
 template <typename T>
 void widen_row(const KvRow<T>& row, int count, float* to) {
@@ -38,7 +30,7 @@ void gather_token(const GatherLatentsArgs& args, int index) {
   const KvCacheView& cache = args.cache;
   const int token = args.begin + index, rank = args.sizes.kv_lora_rank, rope = args.sizes.qk_rope_head_dim;
   const std::ptrdiff_t block = args.block_table[token / cache.block_size];
-  const KvRow<T> row = latent_row<T>(cache, block * cache.block_size + token % cache.block_size);
+  const KvRow<T> row = key_row(cache, StoredRows<T>(cache), block * cache.block_size + token % cache.block_size);
   widen_row(row, rank, args.latents + std::ptrdiff_t{index} * rank);
   widen_row(KvRow<T>{row.values + rank, row.scale}, rope, args.keys + std::ptrdiff_t{index} * rope);
 }
@@ -207,9 +199,7 @@ void for_each_head(ThreadPool& threads, Workspace& workspace, const AbsorbArgs& 
 
 void gather_latents_impl(ThreadPool& threads, const GatherLatentsArgs& args) {
   for_each_token(threads, args.end - args.begin, args.sizes.latent_width(), [&](int index) {
-    with_cached_type(args.cache.dtype, [&]<typename T>(const T*) {
-      if constexpr (!kIsKivi<T>) gather_token<T>(args, index);
-    });
+    with_row_type(args.cache.dtype, [&]<typename T>(const T*) { gather_token<T>(args, index); });
   });
 }
 
@@ -251,7 +241,7 @@ void require_kv_b_proj(const AbsorbArgs& args, const char* kernel) {
 }  // namespace
 
 void gather_latents(ThreadPool& threads, const GatherLatentsArgs& args) {
-  require(!is_kivi(args.cache.dtype), "gather_latents", "a KIVI cache is not supported");
+  require(!quantizes_together(args.cache.dtype), "gather_latents", "a KIVI cache is not supported");
   require_kv_cache(args.cache, "gather_latents");
   HWY_DYNAMIC_DISPATCH(gather_latents_impl)(threads, args);
 }

@@ -4,7 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/kivi.hpp"
+#include "core/kv/table.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::kernels::cpu {
@@ -20,16 +21,21 @@ inline void require_plain_floats(Dtype dtype, const char* kernel, const char* te
                               " (f32, f16 and bf16 are supported)");
 }
 
+inline bool is_whole(const Int8KvScales& scales) { return scales.k != nullptr && scales.v != nullptr; }
+inline bool is_whole(const KvResidual& residual) {
+  return residual.k != nullptr && residual.tokens > 0 && residual.tokens % kKiviGroup == 0;
+}
+
 inline void require_kv_cache(const KvCacheView& cache, const char* kernel) {
   switch (cache.dtype) {
     case Dtype::kivi4:
     case Dtype::kivi2:
       require(cache.head_dim % kKiviGroup == 0, kernel, "kivi4 and kivi2 need a head_dim that is a multiple of 32");
-      return require(
-          cache.residual.k != nullptr && cache.residual.tokens > 0 && cache.residual.tokens % kKiviGroup == 0, kernel,
-          "kivi4 and kivi2 need a residual of a multiple of 32 tokens");
+      return require(cache.extras.are_given() && is_whole(cache.extras.as<KiviExtras>().residual), kernel,
+                     "kivi4 and kivi2 need a residual of a multiple of 32 tokens");
     case Dtype::int8:
-      return require(cache.k_scales != nullptr && cache.v_scales != nullptr, kernel, "an int8 KV cache needs scales");
+      return require(cache.extras.are_given() && is_whole(cache.extras.as<Int8KvScales>()), kernel,
+                     "an int8 KV cache needs scales");
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return;

@@ -23,7 +23,7 @@ namespace dculab::kernels::cpu::HWY_NAMESPACE {
 // sums and what is being transposed must fit into them.
 constexpr int kStoredTileRows = HWY_TARGET <= HWY_AVX3 ? 8 : 0;
 
-// K and V of up to kTileTokens tokens of any format but kivi.
+// K and V of up to kTileTokens tokens of a format that lies in rows.
 template <typename T>
 class StoredTile {
  public:

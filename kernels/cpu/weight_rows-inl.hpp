@@ -12,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/cpu/cached_values-inl.hpp"
+#include "kernels/cpu/fp8_values-inl.hpp"
 #include "kernels/ops.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -185,6 +185,13 @@ struct PartRotaryEmbedding {
   std::int64_t stride = 0;  // values between tokens where rows hold something else; 0: Q, K and V
 };
 
+// Where KV heads keep different tokens: slots of their own.
+struct HeadSlots {
+  const std::int64_t* const* of_tokens = nullptr;  // [num_tokens] null: of slot_mapping; else, from `first` on,
+                                                   // [num_kv_heads]. Null: all are of slot_mapping
+  std::int64_t first = 0;
+};
+
 // Opt-KV's write filter: slots < 0 or in the skip set are not written.
 struct ReshapeAndCache {
   Input k;                                     // [num_tokens, kv_stride], first num_kv_heads * head_dim used
@@ -192,8 +199,9 @@ struct ReshapeAndCache {
   std::int64_t kv_stride = 0;                  // values between tokens
   const std::int64_t* slot_mapping = nullptr;  // [num_tokens]
   const std::uint32_t* skip_set = nullptr;     // bit s % 32 of word s / 32: slot s is skipped; or null
-  KvCacheView cache;                           // f16, bf16, fp8_e4m3 or fp8_e5m2; v = k: K alone is written
+  KvCacheView cache;                           // f16, bf16, FP8 or int8; v = k: K alone is written (not int8)
   int num_tokens = 0;
+  HeadSlots head_slots{};  // not with a skip set
 };
 
 // Copies whole blocks between or within caches of one layer (copy-on-write; the device side of a swap).
@@ -202,7 +210,7 @@ struct CopyBlocks {
   void* destination = nullptr;          // [num_blocks, block_bytes]
   const std::int32_t* pairs = nullptr;  // [num_pairs, 2]; no block is both source and destination
   int num_pairs = 0;
-  std::int64_t block_bytes = 0;  // a multiple of 16
+  std::int64_t block_bytes = 0;  // a multiple of 4; of 16 it is faster
 };
 
 // Attention scores become size * tanh(score / size), before ALiBi. It is size * (1 - 2 / (1 + e^(steepness * score))),

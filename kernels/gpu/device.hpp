@@ -13,6 +13,8 @@
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
 #include "kernels/gpu/kv/critical_blocks.hpp"
+#include "kernels/gpu/kv/heavy_hitters.hpp"
+#include "kernels/gpu/kv/sinks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 
 namespace dculab::kernels::gpu {
@@ -43,9 +45,14 @@ class Device {
   // Memory of the device, 256-byte aligned; contents are not defined. `holds` is for address traces.
   [[nodiscard]] virtual void* allocate(std::size_t bytes, OperandRole holds = OperandRole::activation) = 0;
   virtual void release(void* memory) noexcept = 0;
+  // Memory of the host that the device reaches by itself: pages that stay where they are ("pinned"). Not cleared.
+  [[nodiscard]] virtual void* allocate_on_host(std::size_t bytes) = 0;
+  virtual void release_on_host(void* memory) noexcept = 0;
   virtual void upload(void* destination, const void* source, std::size_t bytes) = 0;    // from the host
   virtual void download(void* destination, const void* source, std::size_t bytes) = 0;  // to the host, waits for it
-  virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;      // within the device
+  // The same, but returns before it is done; the destination is memory of the host that the device can reach.
+  virtual void start_download(void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;  // within the device
   virtual void fill(void* destination, int byte, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
 
@@ -75,6 +82,10 @@ class Device {
 
   virtual void update_block_bounds(const UpdateBlockBounds& args) = 0;
   virtual void choose_critical_blocks(const ChooseCriticalBlocks& args) = 0;
+
+  virtual void keep_sink_keys(const KeepSinkKeys& args) = 0;
+  virtual void shift_sink_keys(const ShiftSinkKeys& args) = 0;
+  virtual void attention_scores(const AttentionScores& args) = 0;
 
   virtual void latent_attention(const LatentAttention& args) = 0;
   virtual void gather_latents(const GatherLatents& args) = 0;

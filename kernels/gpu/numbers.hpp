@@ -25,6 +25,11 @@ struct Fp8E5M2 {
   std::uint8_t bits;
 };
 
+// A code of an int8 KV cache: it stands for itself times a scale that its token and head have.
+struct Int8 {
+  std::int8_t code;
+};
+
 // Two halves in one register, the lower one first in memory.
 struct alignas(4) HalfPair {
   std::uint32_t bits;
@@ -49,6 +54,8 @@ __device__ __forceinline__ float to_float(Half value) {
 __device__ __forceinline__ float to_float(Bf16 value) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16);
 }
+
+__device__ __forceinline__ float to_float(Int8 value) { return value.code; }
 
 // E5M2 is the upper byte of a half.
 __device__ __forceinline__ Half to_half(Fp8E5M2 value) {
@@ -146,7 +153,7 @@ __device__ __forceinline__ HalfPair operator*(HalfPair a, HalfPair b) {
 #endif
 }
 
-// Two FP8 values, in the lower 16 bits, as halves: exact.
+// Two FP8 or int8 values, in the lower 16 bits, as halves: exact.
 template <typename T>
 [[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair(std::uint32_t bits);
 
@@ -163,6 +170,13 @@ template <>
   const std::uint32_t upper = to_half_pair<Fp8E5M2>(bits).bits, magnitudes = upper & 0x7F007F00U;
   const std::uint32_t nan = (magnitudes + 0x01000100U) & 0x80008000U;
   return HalfPair{(upper & 0x80008000U) | (magnitudes | nan) >> 1} * HalfPair{0x5C005C00U};  // 256, 256
+}
+
+// Codes + 128 are the lowest bits of halves from 1024 on: less 1152 they are the codes, exactly.
+template <>
+[[nodiscard]] __device__ __forceinline__ HalfPair to_half_pair<Int8>(std::uint32_t bits) {
+  const std::uint32_t shifted = bits ^ 0x8080U;
+  return HalfPair{(shifted & 0xFFU) | (shifted & 0xFF00U) << 8 | 0x64006400U} + HalfPair{0xE480E480U};
 }
 
 // sum + a.x * b.x + a.y * b.y, products and sum in f32 (gfx906: v_dot2_f32_f16).

@@ -57,6 +57,12 @@ inline void release(Stream& stream, void* memory) noexcept {
   if (stream.options.recorder != nullptr) stream.options.recorder->remove_buffer(memory);
   ::operator delete(memory, std::align_val_t(kAllocationAlignment));
 }
+inline void* allocate_on_host(Stream&, std::size_t bytes) {
+  return ::operator new(bytes, std::align_val_t(kAllocationAlignment));
+}
+inline void release_on_host(Stream&, void* memory) noexcept {
+  ::operator delete(memory, std::align_val_t(kAllocationAlignment));
+}
 inline void copy(Stream&, void* destination, const void* source, std::size_t bytes, CopyKind) {
   if (bytes > 0) std::memcpy(destination, source, bytes);
 }
@@ -145,6 +151,27 @@ inline void* allocate(Stream&, std::size_t bytes, OperandRole) {
   return memory;
 }
 inline void release(Stream&, void* memory) noexcept { (void)DCULAB_API(Free)(memory); }
+// The one pair of functions that HIP and CUDA name differently.
+inline void* allocate_on_host(Stream&, std::size_t bytes) {
+  void* memory = nullptr;
+#if DCULAB_GPU_HIP
+  const auto result = hipHostMalloc(&memory, bytes, hipHostMallocDefault);
+#else
+  const auto result = cudaMallocHost(&memory, bytes);
+#endif
+  if (result == DCULAB_API(ErrorMemoryAllocation))
+    throw InputError("the host has no room for " + std::to_string(bytes / 1'000'000) +
+                     " MB that a GPU can reach; use a smaller --swap-space");
+  check(result, "allocate memory of the host");
+  return memory;
+}
+inline void release_on_host(Stream&, void* memory) noexcept {
+#if DCULAB_GPU_HIP
+  (void)hipHostFree(memory);
+#else
+  (void)cudaFreeHost(memory);
+#endif
+}
 inline void copy(Stream& stream, void* destination, const void* source, std::size_t bytes, CopyKind kind) {
   const auto direction = kind == CopyKind::upload     ? DCULAB_API(MemcpyHostToDevice)
                          : kind == CopyKind::download ? DCULAB_API(MemcpyDeviceToHost)

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "kernels/reference/kivi.hpp"
+#include "kernels/reference/kv/heavy_hitters.hpp"
+#include "kernels/reference/kv/kivi.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels::reference {
@@ -25,9 +26,9 @@ double load_seen(const PagedAttentionArgs& args, const Query& query, KvTensor te
   const std::int32_t* table = args.block_tables + std::ptrdiff_t{query.sequence.index} * args.max_blocks_per_seq;
   if (!is_kivi(cache.dtype))
     return load_cached(cache, tensor, cache_index(cache, tensor, slot_of(cache, table, token), query.kv_head, d));
-  if (token < kivi_quantized_tokens(query.position + 1, cache.residual.tokens))
+  if (token < kivi_quantized_tokens(query.position + 1, cache.extras.as<KiviExtras>().residual.tokens))
     return load_quantized(cache, table, tensor, query.kv_head, token, d);
-  return load_full(cache, args.new_kv, query.sequence, tensor, query.kv_head, token, d);
+  return load_full(cache, query.sequence, tensor, query.kv_head, token, d);
 }
 
 // Of the key at a place, which has that position.

@@ -16,14 +16,15 @@ bool is_fp8(Dtype dtype) { return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp
 
 // The int8 scale of the head that `index` lies in.
 float& head_scale(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
-  float* scales = tensor == KvTensor::k ? cache.k_scales : cache.v_scales;
-  return scales[index / static_cast<std::size_t>(row_values(cache, tensor))];
+  const auto scales = cache.extras.as<Int8KvScales>();
+  return (tensor == KvTensor::k ? scales.k : scales.v)[index / static_cast<std::size_t>(row_values(cache, tensor))];
 }
 
 double scale_of(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
   if (cache.dtype == Dtype::int8) return head_scale(cache, tensor, index);
   if (!is_fp8(cache.dtype)) return 1.0;
-  return tensor == KvTensor::k ? cache.k_scale : cache.v_scale;
+  const auto scales = cache.extras.as<Fp8KvScales>();
+  return tensor == KvTensor::k ? scales.k : scales.v;
 }
 
 void* data_of(const KvCacheView& cache, KvTensor tensor) { return tensor == KvTensor::k ? cache.k : cache.v; }

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/reference_kernels.hpp"
@@ -85,7 +85,9 @@ void copy_blocks(const CopyBlocksArgs& args) {
         std::memmove(blocks + destination * bytes, blocks + source * bytes, static_cast<std::size_t>(bytes));
     };
     for (void* data : {cache.k, cache.v}) copy(data, block_bytes);
-    for (void* scales : {cache.k_scales, cache.v_scales}) copy(scales, scale_bytes);
+    if (cache.dtype != Dtype::int8) continue;
+    const auto scales = cache.extras.as<Int8KvScales>();
+    for (float* of_tensor : {scales.k, scales.v}) copy(of_tensor, scale_bytes);
   }
 }
 

@@ -55,7 +55,7 @@ void combine_experts(const CombineExpertsArgs& args);
 void top_k(const TopKArgs& args);
 
 // Preconditions of what uses the cache: each slot and block id within the cache; head_dim even for rope_and_cache;
-// num_heads a multiple of num_kv_heads; k_scale, v_scale > 0 where the cache is FP8 (they are ignored elsewhere).
+// num_heads a multiple of num_kv_heads; scales > 0 where the cache is FP8.
 // No two tokens of a call have the same slot.
 void rope_and_cache(const RopeAndCacheArgs& args);
 
@@ -64,11 +64,6 @@ void reshape_and_cache(const ReshapeAndCacheArgs& args);
 
 // In order: a later pair may copy what an earlier one wrote.
 void copy_blocks(const CopyBlocksArgs& args);
-
-// kivi4, kivi2. Preconditions: head_dim and residual.tokens are multiples of 32; new_kv is finite and has F16
-// precision.
-void quantize_groups(const KiviArgs& args);
-void keep_residual(const KiviArgs& args);
 
 // Preconditions as of rope_and_cache. Products: weights of plain floats.
 void latent_rope_and_cache(const LatentRopeArgs& args);
@@ -79,8 +74,5 @@ void absorb_v(const AbsorbArgs& args);
 
 // context_lens[i] >= the new tokens of sequence i, whose keys and values are in the cache already.
 void paged_attention(const PagedAttentionArgs& args);
-
-// The sums are rounded to F32 after each addition, as they are kept.
-void attention_scores(const AttentionScoresArgs& args);
 
 }  // namespace dculab::kernels::reference

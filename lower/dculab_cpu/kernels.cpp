@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "lower/dculab_cpu/geometry.hpp"
+#include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower::dculab_cpu {
 namespace {
@@ -20,8 +21,7 @@ namespace {
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& /*step*/, const Device& /*device*/,
                                  const ParameterChoices& /*chosen*/) {
   const AttentionWork& work = op.attention;
-  // H2O's pass: each new token walks what it sees, and the group walks it together.
-  if (op.kind == OpKind::attention_scores) return {.query_heads = group_size(work)};
+  if (op.kind == OpKind::attention_scores) return heavy_hitters_tile(work);
   return {.query_tokens = std::max(1, kQueryRows / group_size(work)),
           .query_heads = group_size(work),
           .partition_tokens = kPartitionTokens,

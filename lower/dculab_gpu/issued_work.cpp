@@ -21,6 +21,7 @@ constexpr double kTileSide = 16;  // lanes along the rows, and along the columns
     case Dtype::bf16:
       return 1;
     case Dtype::fp8_e5m2:
+    case Dtype::int8:  // taken to be as many: four words' bits for two values, and a sum of both
       return 2.4;
     case Dtype::fp8_e4m3:
       return 6.4;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lower/dculab_gpu/attention_scores_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -19,7 +20,9 @@ namespace {
 
 [[nodiscard]] bool is_matrix(Dtype dtype) { return is_float(dtype) && dtype != Dtype::fp8_e5m2; }
 
-[[nodiscard]] bool is_cache(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32; }
+[[nodiscard]] bool is_plain_cache(Dtype dtype) { return is_float(dtype) && dtype != Dtype::f32; }
+
+[[nodiscard]] bool is_cache(Dtype dtype) { return is_plain_cache(dtype) || dtype == Dtype::int8; }
 
 [[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave, int heads) {
   if (!is_cache(work.kv_dtype)) return {};
@@ -44,7 +47,7 @@ namespace {
 [[nodiscard]] KernelId latent_kernel(const Op& op, int wave) {
   if (!op.attention.is_latent)
     return {.kernel = Kernel::expanded_attention, .wave_size = wave, .values = activations_of(op)};
-  if (!is_cache(op.attention.kv_dtype)) return {};
+  if (!is_plain_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::latent_attention, .wave_size = wave, .stored = op.attention.kv_dtype};
 }
 
@@ -119,19 +122,37 @@ namespace {
 [[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
   if (op.rotates)
     return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
-  if (!is_cache(op.attention.kv_dtype)) return {};
+  if (op.attention.kv_dtype == Dtype::int8) return {.kernel = Kernel::cache_int8, .wave_size = wave};
+  if (!is_plain_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
-// kernels/gpu/launch/critical_blocks.cpp.
-[[nodiscard]] KernelId bound_kernel(const AttentionWork& work, int wave) {
-  const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
-  return {.kernel = Kernel::bound_blocks,
+[[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
+  const AttentionWork& work = op.attention;
+  if (op.kind == OpKind::choose_critical_blocks) {  // kernels/gpu/launch/critical_blocks.cpp
+    const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
+    return {.kernel = Kernel::bound_blocks,
+            .wave_size = wave,
+            .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
+  }
+  if (!is_cache(work.kv_dtype)) return {};
+  if (op.kind == OpKind::shift_sink_keys)
+    return {.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = work.kv_dtype};
+  if (op.kind == OpKind::update_block_bounds && !is_plain_cache(work.kv_dtype)) return {};
+  if (op.kind == OpKind::update_block_bounds)
+    return {.kernel = Kernel::update_block_bounds, .wave_size = wave, .stored = work.kv_dtype};
+  return {.kernel = Kernel::attention_scores,
           .wave_size = wave,
-          .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
+          .lane_heads = heads_scored_at_once(work),
+          .stored = work.kv_dtype};
 }
 
 }  // namespace
+
+int heads_scored_at_once(const AttentionWork& work) {
+  return scored_heads(work.num_query_heads / work.num_kv_heads,
+                      static_cast<int>(work.context_tokens / work.num_sequences));
+}
 
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   switch (op.kind) {
@@ -163,13 +184,11 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
                                                   : decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = activation_kernel(op), .wave_size = wave};
+    case OpKind::shift_sink_keys:
     case OpKind::update_block_bounds:
-      if (!is_cache(op.attention.kv_dtype)) return {};
-      return {.kernel = Kernel::update_block_bounds, .wave_size = wave, .stored = op.attention.kv_dtype};
     case OpKind::choose_critical_blocks:
-      return bound_kernel(op.attention, wave);
-    case OpKind::shift_sink_keys:  // on the CPU only
     case OpKind::attention_scores:
+      return kv_policy_kernel(op, wave);
     case OpKind::output_gate:  // priced only
     case OpKind::causal_conv:
     case OpKind::delta_rule:

@@ -46,6 +46,9 @@ enum class Kernel : std::uint8_t {
   absorb_v,
   update_block_bounds,
   bound_blocks,
+  shift_sink_keys,
+  attention_scores,
+  cache_int8,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.
@@ -54,7 +57,7 @@ struct KernelId {
   int wave_size = 0;
   int rows = 0;               // of y that a workgroup computes; of a prefill kernel the values of a head
   int token_lanes = 0;        // paged attention: lanes that share a token
-  int lane_heads = 0;         // paged attention, bound_blocks: heads that a lane serves
+  int lane_heads = 0;         // paged attention, attention scores, bound_blocks: heads that a lane serves
   bool is_team = false;       // paged attention: lanes share the heads of a group
   Dtype values = Dtype::f32;  // that are computed with
   Dtype stored = Dtype::f32;  // weights, or the KV cache
@@ -67,6 +70,9 @@ struct KernelId {
 // and so are route_tokens and choose_critical_blocks; the first stands for all. A product that expands latents has
 // kernels before and after it.
 [[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
+
+// Query heads whose scores a workgroup of attention_scores has at once, of sequences of equal contexts.
+[[nodiscard]] int heads_scored_at_once(const AttentionWork& work);
 
 // The name that the compiler gives it: "gemv_kernel<64, 8, Half, Bf16>". Empty for Kernel::none.
 [[nodiscard]] std::string name(const KernelId& id);

@@ -19,7 +19,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 32> kTemplates{{
+constexpr std::array<Template, 35> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -55,17 +55,21 @@ constexpr std::array<Template, 32> kTemplates{{
     {Kernel::absorb_v, "absorb_v_kernel", {wave_size, rows, values, stored}},
     {Kernel::update_block_bounds, "update_block_bounds_kernel", {wave_size, stored}},
     {Kernel::bound_blocks, "bound_blocks_kernel", {wave_size, lane_heads}},
+    {Kernel::shift_sink_keys, "shift_sink_keys_kernel", {wave_size, stored}},
+    {Kernel::attention_scores, "attention_scores_kernel", {wave_size, stored, lane_heads}},
+    {Kernel::cache_int8, "cache_int8_kernel", {wave_size}},
 }};
 
 struct Word {
   Dtype dtype;
   std::string_view text;
 };
-constexpr std::array<Word, 5> kTypes{{{Dtype::f32, "float"},
+constexpr std::array<Word, 6> kTypes{{{Dtype::f32, "float"},
                                       {Dtype::f16, "Half"},
                                       {Dtype::bf16, "Bf16"},
                                       {Dtype::fp8_e4m3, "Fp8E4M3"},
-                                      {Dtype::fp8_e5m2, "Fp8E5M2"}}};
+                                      {Dtype::fp8_e5m2, "Fp8E5M2"},
+                                      {Dtype::int8, "Int8"}}};
 constexpr std::array<Word, 2> kPairs{{{Dtype::f32, "float"}, {Dtype::f16, "HalfPair"}}};
 constexpr std::array<std::string_view, 2> kTeams{"(LaneTeam)0", "(LaneTeam)1"};
 

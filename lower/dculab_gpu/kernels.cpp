@@ -10,6 +10,7 @@
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/matrix_cores.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
+#include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {
@@ -82,9 +83,12 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
 
 [[nodiscard]] AttentionTile tile(const Op& op, const StepPlan& step, const Device& device,
                                  const ParameterChoices& /*chosen*/) {
-  // H2O's pass: each new token walks what it sees, and the group walks it together.
-  if (op.kind == OpKind::attention_scores)
-    return {.query_heads = group_size(op.attention), .has_matrix_instructions = false};
+  if (op.kind == OpKind::attention_scores) {
+    AttentionTile scores = heavy_hitters_tile(op.attention);
+    scores.query_heads = std::min(scores.query_heads, heads_scored_at_once(op.attention));  // that have room
+    scores.has_matrix_instructions = false;
+    return scores;
+  }
   AttentionTile tile = attention_tile(op, step.attention_split);
   if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
   tile.look_up = look_up(op, tile.query_heads);
@@ -98,7 +102,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   return tile;
 }
 
-constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
+constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8};
 
 // kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp, latents.cpp.
 constexpr ProductFormat kFormats[] = {

@@ -12,7 +12,7 @@ namespace {
 constexpr double kLayerPiece = 2048;  // numbers of a row that a workgroup serves (kernels/gpu/layers/layers.hip.hpp)
 constexpr double kRotationThreads = 256;  // pairs that a workgroup of part_rotary_embedding_kernel turns
 constexpr Bytes kPosition{4};             // of a token's number or position
-constexpr Bytes kSlot{8};
+constexpr Bytes kSlot{8}, kAddress{8};
 
 [[nodiscard]] double pieces(double values) { return std::ceil(values / kLayerPiece); }
 
@@ -150,6 +150,29 @@ void add_latent_caching(Streams& streams, const Op& op) {
       streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
 }
 
+// The kept keys are asked for twice: a value, and the one that it is turned with.
+void add_sinks(Streams& streams, const Op& op) {
+  const double tokens = static_cast<double>(op.m), kv_width = static_cast<double>(op.n) / 2;
+  const Operand& kept = op.operands().front();
+  const double head = kept.contiguous_run / storage(Dtype::f32, 1);
+  streams.workgroups = tokens;
+  streams.add({.role = OperandRole::activation, .unique = kept.unique / 2, .asks = 2, .between = kept.contiguous_run});
+  streams.add({.role = OperandRole::activation, .unique = kept.unique / 2});
+  streams.add({.role = OperandRole::activation,
+               .unique = storage(Dtype::f32, tokens * head),
+               .asks = kv_width / head,
+               .between = 2 * kept.contiguous_run});
+  streams.add(lookups(op, kPosition, 1));
+  streams.add(lookups(op, kSlot, 1));
+  streams.add(lookups(op, kAddress, 1));
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_write)
+      streams.add({.role = operand.role,
+                   .unique = operand.unique,
+                   .rest = RestOfLine::neighbours,  // of the next sink
+                   .run = operand.contiguous_run});
+}
+
 // Each expert's workgroup of the second kernel reads all choices twice.
 void add_routing(Streams& streams, const Op& op, const KernelId& kernel) {
   const double tokens = static_cast<double>(op.m), experts = static_cast<double>(op.n);
@@ -174,12 +197,13 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, Units u
       return op.attention.is_latent ? add_latent_caching(streams, op) : add_caching(streams, op);
     case OpKind::matmul:
       return add_product(streams, op, kernel, units, parts);
+    case OpKind::shift_sink_keys:
+      return add_sinks(streams, op);
     case OpKind::route_tokens:
       return add_routing(streams, op, kernel);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
     case OpKind::attention_scores:
-    case OpKind::shift_sink_keys:
     case OpKind::update_block_bounds:
     case OpKind::choose_critical_blocks:
     case OpKind::activation_mul:

@@ -9,6 +9,7 @@ namespace {
   const Heads& heads = sizes.heads();
   const std::int64_t rows = sequences * sizes.options.kv_retention.sink_tokens;
   Op op = make_op(OpKind::shift_sink_keys, {.name = "shift_sink_keys"}, sizes, rows, 2 * heads.kv_width());
+  op.attention.kv_dtype = sizes.options.kv_cache_dtype;
   const double values = static_cast<double>(rows) * heads.kv_width();
   op.flops = FlopCount(3.0 * values);
   op.add({OperandRole::activation, storage(Dtype::f32, 2 * values), storage(Dtype::f32, heads.head_dim)});

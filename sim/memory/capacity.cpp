@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kv/kivi.hpp"
+#include "core/kv/table.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"
@@ -88,7 +88,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
       weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights) + draft.weights;
   result.activations = activation_footprint(model, options) + draft.activations;
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization / processes_of(machine, model);
-  if (is_kivi(options.kv_cache_dtype))
+  if (quantizes_together(options.kv_cache_dtype))
     result.residuals =
         kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   result.buffers = engine_buffers(machine, model, options);

@@ -172,7 +172,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (!serves_latents(model, options))
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
-  if (!kv_format(options.kv_cache_dtype).writes_token_by_token)
+  if (quantizes_together(options.kv_cache_dtype))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (!combines({.policy = options.kv_retention.policy}, KvFeature::gpu))
     found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +

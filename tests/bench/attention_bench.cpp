@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "tests/bench/report.hpp"
 
@@ -101,9 +101,11 @@ struct AttentionCase {
     args.q = q.data(), args.q_stride = kHeads * kHeadDim, args.out = out.data();
     args.cache = view;
     args.cache.k = at(k, layer), args.cache.v = at(v, layer);
-    args.cache.k_scales = scales.data(), args.cache.v_scales = scales.data();
-    args.cache.residual = {residual.data(), residual.data(), kResidualTokens};
-    args.new_kv = {q.data(), q.data(), kHeads * kHeadDim, rows.data()};  // any numbers will do
+    if (view.dtype == Dtype::int8) args.cache.extras = kernels::Int8KvScales{scales.data(), scales.data()};
+    if (is_kivi(view.dtype))
+      args.cache.extras =
+          kernels::KiviExtras{{residual.data(), residual.data(), kResidualTokens},
+                              {q.data(), q.data(), kHeads * kHeadDim, rows.data()}};  // any numbers will do
     args.block_tables = tables.data(), args.max_blocks_per_seq = blocks_per_seq;
     args.query_start_loc = starts.data(), args.context_lens = contexts.data();
     args.num_seqs = batch, args.num_heads = kHeads, args.scale = 0.125F;

@@ -313,6 +313,7 @@ TEST_CASE("the table of the KV cache has a row for each format and policy, and s
     CHECK(text.find("{policy}") == std::string::npos);
   }
   CHECK(combines({Dtype::f16, RetentionPolicy::all}, KvFeature::gpu));
-  CHECK_FALSE(combines({Dtype::f16, RetentionPolicy::window}, KvFeature::gpu));
-  CHECK_FALSE(combines({Dtype::int8, RetentionPolicy::all}, KvFeature::gpu));
+  CHECK(combines({Dtype::f16, RetentionPolicy::window}, KvFeature::gpu));
+  CHECK(combines({Dtype::int8, RetentionPolicy::sinks}, KvFeature::gpu));
+  CHECK_FALSE(combines({Dtype::kivi4, RetentionPolicy::all}, KvFeature::gpu));
 }

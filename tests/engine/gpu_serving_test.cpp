@@ -1,5 +1,5 @@
-// Requests served with the GPU kernels, run on the host: what is preempted and computed again, and what prefix caching
-// finds, changes no logits beyond roundings. Swapping is for the CPU.
+// Requests served with the GPU kernels, run on the host: what is preempted and computed again or swapped, what prefix
+// caching finds, and what a policy drops changes no logits beyond roundings.
 #include <map>
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@
 namespace dculab::engine {
 namespace {
 
-constexpr int kBlock = 4, kManyBlocks = 400, kFewBlocks = 24;
+constexpr int kBlock = 4, kManyBlocks = 400, kFewBlocks = 24, kHostBlocks = 100;
 
 // Keeps the logits behind every token, and decides the next one by its place alone, so that all runs compute the same.
 class KeptLogits final : public TokenSource {
@@ -42,6 +42,7 @@ struct Served {
   std::map<std::pair<int, int>, Logits> rows;
   int preemptions = 0;
   std::int64_t cached_tokens = 0;
+  int swaps = 0;
 };
 
 EngineOptions serving_options(const ModelShape& shape) {
@@ -64,18 +65,25 @@ Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecuto
   workload.prefix_tokens = 16;
   workload.prefixes = 2;
   Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
-                                .max_position_embeddings = shape.max_position_embeddings});
+                                .max_position_embeddings = shape.max_position_embeddings,
+                                .num_host_blocks = executor.kv_cache().num_host_blocks});
   KeptLogits kept(executor);
   WallClock clock;
   ServingLoop loop({planner_of(shape, options), scheduler, executor, kept, clock}, {});
   RequestSource source(workload);
   loop.run(source);
-  return {std::move(kept.rows), scheduler.num_preemptions(), loop.report().num_cached_tokens};
+  return {std::move(kept.rows), scheduler.num_preemptions(), loop.report().num_cached_tokens,
+          static_cast<int>(scheduler.swaps().preemptions)};
 }
 
 Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks) {
+  const bool swaps = options.preemption_mode == PreemptionMode::swap;
   GpuExecutor executor(
-      host_gpu(), weights, {.num_blocks = num_blocks, .block_size = kBlock, .dtype = Dtype::f16},
+      host_gpu(), weights,
+      {.num_blocks = num_blocks,
+       .block_size = kBlock,
+       .dtype = options.kv_cache_dtype,
+       .num_host_blocks = swaps ? kHostBlocks : 0},
       {.activation_dtype = Dtype::f32,
        .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
   return serve(weights.shape, options, executor);
@@ -108,20 +116,54 @@ void check_serving(const ModelWeights& weights, double tolerance) {
   CHECK(both.preemptions > 0);
   CHECK(both.cached_tokens > 0);
   check_alike(both, expected, tolerance);
+  options.preemption_mode = PreemptionMode::swap;
+  const Served swapped = serve_on_gpu(weights, options, kFewBlocks);
+  CHECK(swapped.swaps > 0);
+  check_alike(swapped, expected, tolerance);
+}
+
+// With little memory too: what is computed again comes to the same.
+void check_policy(const ModelWeights& weights, const KvRetention& retention, Dtype kv_dtype, double tolerance) {
+  INFO(name(retention.policy) << ", KV in " << name(kv_dtype));
+  EngineOptions options = serving_options(weights.shape);
+  options.kv_retention = retention;
+  options.kv_cache_dtype = kv_dtype;
+  REQUIRE(problems(options).empty());
+  CpuExecutor cpu(weights, {.num_blocks = kManyBlocks, .block_size = kBlock, .dtype = kv_dtype}, 2);
+  const Served expected = serve(weights.shape, options, cpu);
+  check_alike(serve_on_gpu(weights, options, kManyBlocks), expected, tolerance);
+  const Served cramped = serve_on_gpu(weights, options, 18);
+  CHECK(cramped.preemptions > 0);
+  check_alike(cramped, expected, tolerance);
 }
 
 }  // namespace
 
 // Without experts: roundings may move a token to another that is nearly as good.
-TEST_CASE("latents on --device host-gpu: preemption and prefix caching change no logits", "[gpu]") {
+TEST_CASE("latents on --device host-gpu: preemption, swapping and prefix caching change no logits", "[gpu]") {
   ModelShape shape = latent_shape();
   for (LayerKind& kind : shape.kinds) kind.experts.reset();
   check_serving(random_weights(shape, 41), latent_tolerance(shape, Dtype::f32));
 }
 
-TEST_CASE("K and V on --device host-gpu: preemption and prefix caching change no logits", "[gpu]") {
+TEST_CASE("K and V on --device host-gpu: preemption, swapping and prefix caching change no logits", "[gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 42);
   check_serving(weights, (3 * weights.shape.num_layers() + 1) * 0x1p-11);
+}
+
+// Texts are longer than the model was trained on.
+TEST_CASE("policies on --device host-gpu keep what the CPU keeps", "[gpu]") {
+  ModelShape shape = small_model(2);
+  const double tolerance = (3 * shape.num_layers() + 1) * 0x1p-11;
+  const KvRetention window{.policy = RetentionPolicy::window, .window_tokens = 29};
+  const KvRetention hitters{.policy = RetentionPolicy::heavy_hitters, .window_tokens = 15, .heavy_hitter_tokens = 16};
+  check_policy(random_weights(shape, 43), window, Dtype::f16, tolerance);
+  check_policy(random_weights(shape, 44), hitters, Dtype::f16, tolerance);
+  shape.max_position_embeddings = 40;
+  const KvRetention sinks{.policy = RetentionPolicy::sinks, .sink_tokens = 5, .window_tokens = 26};
+  check_policy(random_weights(shape, 45), sinks, Dtype::f16, tolerance);
+  shape.kinds[0].gqa().position.kind = PositionKind::alibi;
+  check_policy(random_weights(shape, 46), sinks, Dtype::bf16, 8 * tolerance);
 }
 
 }  // namespace dculab::engine

@@ -10,8 +10,7 @@
 #include "core/kv/kivi.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "engine/kv/residual_rows.hpp"
-#include "kernels/cpu/cpu_kernels.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/cpu/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
@@ -66,7 +65,18 @@ class Step {
   }
 
   [[nodiscard]] int context() const { return case_.computed + case_.new_tokens; }
-  [[nodiscard]] KvCacheView cache() const { return storage_.layer(0); }
+  [[nodiscard]] KvCacheView cache() const {
+    KvCacheView view = storage_.layer(0);
+    view.extras = kernels::KiviExtras{residual(),
+                                      {.k = qkv_.data() + kHeadDim,
+                                       .v = qkv_.data() + 2 * kHeadDim,
+                                       .stride = 3 * kHeadDim,
+                                       .residual_rows = step_rows_.data()}};
+    return view;
+  }
+  [[nodiscard]] kernels::KvResidual residual() const {
+    return storage_.layer(0).extras.as<kernels::KiviExtras>().residual;
+  }
   [[nodiscard]] const std::int32_t* table() const { return blocks_.data(); }
   [[nodiscard]] std::vector<float>& qkv() { return qkv_; }
 
@@ -83,7 +93,6 @@ class Step {
                                    .out = out.data(),
                                    .num_seqs = 1,
                                    .num_heads = 1,
-                                   .new_kv = args().new_kv,
                                    .sliding_window = case_.sliding_window});
     return out;
   }
@@ -102,10 +111,6 @@ class Step {
  private:
   [[nodiscard]] kernels::KiviArgs args() const {
     return {.cache = cache(),
-            .new_kv = {.k = qkv_.data() + kHeadDim,
-                       .v = qkv_.data() + 2 * kHeadDim,
-                       .stride = 3 * kHeadDim,
-                       .residual_rows = step_rows_.data()},
             .block_tables = table(),
             .max_blocks_per_seq = static_cast<int>(blocks_.size()),
             .query_start_loc = starts_.data(),
@@ -191,8 +196,8 @@ TEST_CASE("kivi: attention reads the bytes that the plan counts, quantized ones 
       quantized += reads_v ? 1 : 0;
     }
     for (int row = 0; row < c.residual_tokens; ++row) {
-      const bool reads_k = is_read(step, expected, cache.residual.k[row * kHeadDim], other);
-      REQUIRE(is_read(step, expected, cache.residual.v[row * kHeadDim], other) == reads_k);
+      const bool reads_k = is_read(step, expected, step.residual().k[row * kHeadDim], other);
+      REQUIRE(is_read(step, expected, step.residual().v[row * kHeadDim], other) == reads_k);
       residual += reads_k ? 1 : 0;
     }
     for (int token = 0; token < c.new_tokens; ++token)
@@ -232,9 +237,7 @@ TEST_CASE("kivi: groups and the residual are written with the bytes that the pla
       return total;
     };
     const auto blocks = [](const Step& step, bool is_k) { return is_k ? step.cache().k : step.cache().v; };
-    const auto ring = [](const Step& step, bool is_k) -> void* {
-      return is_k ? step.cache().residual.k : step.cache().residual.v;
-    };
+    const auto ring = [](const Step& step, bool is_k) -> void* { return is_k ? step.residual().k : step.residual().v; };
     CHECK(written(blocks, pool_bytes, [](Step& step) { step.quantize(); }) ==
           one.planned("rope_and_cache", OperandRole::kv_write));
     CHECK(written(ring, ring_bytes, [](Step& step) { step.keep(); }) ==
@@ -255,7 +258,7 @@ TEST_CASE("kivi: a group is quantized from those residual rows that the plan cou
     const std::vector<std::uint8_t> before = snapshot();
     int rows = 0;
     for (int row = 0; row < c.residual_tokens; ++row) {
-      std::uint16_t& value = step.cache().residual.k[row * kHeadDim];
+      std::uint16_t& value = step.residual().k[row * kHeadDim];
       const std::uint16_t kept = std::exchange(value, kernels::f16_from_f32(1000.0F));
       rows += snapshot() != before ? 1 : 0;
       value = kept;

@@ -254,10 +254,4 @@ TEST_CASE("a step in the middle of a text nobody has computed is refused, unless
   }
 }
 
-TEST_CASE("GPUs keep every token") {
-  EngineOptions options = options_for(window_of(8), {});
-  CHECK_THROWS_AS(options_on({DeviceKind::host_gpu, 0}, options), InputError);
-  CHECK(options_on({DeviceKind::cpu, 0}, options).kv_retention == window_of(8));
-}
-
 }  // namespace dculab::engine

@@ -1,5 +1,6 @@
 #include "engine/kv/kv_storage.hpp"
 #include "engine/kv/residual_rows.hpp"
+#include "kernels/kv/kivi.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -100,7 +101,9 @@ TEST_CASE("slots move in order, K and V of every layer and head, with their scal
             for (int slot = 0; slot < 12; ++slot)
               for (const bool is_k : {true, false}) {
                 if (!is_k && view.v == view.k) continue;
-                float* const scales = is_k ? view.k_scales : view.v_scales;
+                const auto int8 =
+                    dtype == Dtype::int8 ? view.extras.as<kernels::Int8KvScales>() : kernels::Int8KvScales();
+                float* const scales = is_k ? int8.k : int8.v;
                 const int row = (slot / 4 * view.num_kv_heads + head) * 4 + slot % 4;
                 body(bytes_of(layer, is_k ? view.k : view.v, head, slot), scales == nullptr ? nullptr : scales + row,
                      slot, (layer * 8 + head * 2 + (is_k ? 1 : 0)) % 16 * 16);
@@ -126,7 +129,7 @@ TEST_CASE("swapped blocks come back as they were, out before in, with their scal
     const KvCacheOptions options{.num_blocks = 6, .block_size = 8, .dtype = dtype, .num_host_blocks = 3};
     KvStorage storage(gqa_shape(), options), untouched(gqa_shape(), options);
     for (KvStorage* each : {&storage, &untouched}) each->fill_randomly(4);
-    const auto bytes_of = [](const KvStorage& each, BlockId id) {
+    const auto bytes_of = [dtype](const KvStorage& each, BlockId id) {
       std::vector<std::byte> bytes;
       for (int layer = 0; layer < 2; ++layer) {
         const kernels::KvCacheView view = each.layer(layer);
@@ -135,10 +138,11 @@ TEST_CASE("swapped blocks come back as they were, out before in, with their scal
           const std::byte* first = block(static_cast<std::byte*>(pool), id, values);
           bytes.insert(bytes.end(), first, first + values);
         }
-        for (const float* scales : {view.k_scales, view.v_scales})
-          if (scales != nullptr)
-            for (int i = 0; i < 2 * 8; ++i)
-              bytes.push_back(static_cast<std::byte>(static_cast<int>(127 * scales[id * 2 * 8 + i])));
+        if (dtype != Dtype::int8) continue;
+        const auto of_layer = view.extras.as<kernels::Int8KvScales>();
+        for (const float* scales : {of_layer.k, of_layer.v})
+          for (int i = 0; i < 2 * 8; ++i)
+            bytes.push_back(static_cast<std::byte>(static_cast<int>(127 * scales[id * 2 * 8 + i])));
       }
       return bytes;
     };
@@ -165,11 +169,14 @@ TEST_CASE("scales lie beside the blocks, and copied blocks take theirs along") {
     for (int layer = 0; layer < 2; ++layer) {
       const kernels::KvCacheView view = storage.layer(layer);
       for (void* pool : {view.k, view.v}) pools.emplace_back(static_cast<std::byte*>(pool), bytes);
-      if (is_int8)
-        for (float* scales : {view.k_scales, view.v_scales})
+      if (is_int8) {
+        const auto of_layer = view.extras.as<kernels::Int8KvScales>();
+        for (float* scales : {of_layer.k, of_layer.v})
           pools.emplace_back(reinterpret_cast<std::byte*>(scales), scale_bytes);
-      else
-        REQUIRE(view.residual.v - view.residual.k == 2 * 2 * 128 * 32);
+      } else {
+        const auto residual = view.extras.as<kernels::KiviExtras>().residual;
+        REQUIRE(residual.v - residual.k == 2 * 2 * 128 * 32);
+      }
     }
     for (std::size_t i = 0; i < pools.size(); ++i)
       for (BlockId id = 0; id < 3; ++id)
@@ -219,7 +226,9 @@ TEST_CASE("random values of every dtype are numbers") {
     args.q = q.data(), args.q_stride = 64, args.cache = storage.layer(1), args.out = out.data();
     args.block_tables = table.data(), args.max_blocks_per_seq = 8, args.query_start_loc = starts.data();
     args.context_lens = context.data(), args.num_seqs = 1, args.num_heads = 2, args.scale = 0.1F;
-    args.new_kv = {q.data(), q.data(), 64, rows.data()};
+    if (is_kivi(dtype))
+      args.cache.extras = kernels::KiviExtras{args.cache.extras.as<kernels::KiviExtras>().residual,
+                                              {q.data(), q.data(), 64, rows.data()}};
     kernels::cpu::ThreadPool threads(1);
     kernels::cpu::Workspace workspace;
     kernels::cpu::paged_attention(threads, workspace, args);

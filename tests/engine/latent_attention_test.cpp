@@ -147,7 +147,9 @@ TEST_CASE("latents and shared K and V: the cache has the bytes that are priced, 
         const int heads = view.num_kv_heads;
         tensors[view.k] = heads * view.head_dim * bits(dtype) / 8.0;
         tensors.emplace(view.v, heads * view.value_stride() * bits(dtype) / 8.0);
-        if (dtype == Dtype::int8) tensors[view.k_scales] = tensors[view.v_scales] = heads * 4.0;
+        if (dtype != Dtype::int8) continue;
+        const auto scales = view.extras.as<kernels::Int8KvScales>();
+        tensors[scales.k] = tensors[scales.v] = heads * 4.0;
       }
       const double bytes = std::accumulate(tensors.begin(), tensors.end(), 0.0,
                                            [](double sum, const auto& tensor) { return sum + tensor.second; });
@@ -188,7 +190,9 @@ TEST_CASE("latents and shared K and V: swapped blocks come back as they were") {
         const auto row = [&](int width) { return values * static_cast<std::size_t>(width * bits(dtype) / 8); };
         CHECK(same(now.k, 5, before.k, 0, row(now.head_dim)));
         CHECK(same(now.v, 5, before.v, 0, row(now.value_stride())));
-        if (dtype == Dtype::int8) CHECK(same(now.k_scales, 5, before.k_scales, 0, values * sizeof(float)));
+        if (dtype == Dtype::int8)
+          CHECK(same(now.extras.as<kernels::Int8KvScales>().k, 5, before.extras.as<kernels::Int8KvScales>().k, 0,
+                     values * sizeof(float)));
       }
     }
 }

@@ -84,7 +84,7 @@ TEST_CASE("every FP8 code is widened to its number") {
     auto* const v = static_cast<std::uint8_t*>(cache.view.v);
     std::fill_n(k, 256, std::uint8_t{0});
     std::iota(v, v + 256, std::uint8_t{0});
-    cache.view.v_scale = 1.0F;
+    cache.view.extras = Fp8KvScales{0.75F, 1.0F};
     const std::vector<float> q(256, 1.0F);
     std::vector<float> out(256);
     const std::int32_t table = 0, starts[] = {0, 1}, context = 1;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "kernels/cpu/kv/kivi.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels {
@@ -68,18 +69,19 @@ namespace {
 struct KiviCase {
   static constexpr int kKvHeads = 2, kHeadDim = 64, kStride = kKvHeads * kHeadDim + 8;
   int block_size;
+  int residual_tokens;
   CacheMemory cache;
   std::vector<std::uint16_t> residual_k, residual_v;
   std::vector<std::vector<float>> k, v;          // [sequence][200, stride]
   std::vector<std::int32_t> tables, rows{2, 0};  // blocks in descending order
 
-  KiviCase(Dtype dtype, int block, int residual_tokens)
+  KiviCase(Dtype dtype, int block, int tokens)
       : block_size(block),
+        residual_tokens(tokens),
         cache(dtype, 2 * blocks(), kKvHeads, block, kHeadDim),
-        residual_k(static_cast<std::size_t>(3 * kKvHeads * residual_tokens * kHeadDim), 0xFFFF),
+        residual_k(static_cast<std::size_t>(3 * kKvHeads * tokens * kHeadDim), 0xFFFF),
         residual_v(residual_k),
         tables(static_cast<std::size_t>(2 * blocks())) {
-    cache.view.residual = {residual_k.data(), residual_v.data(), residual_tokens};
     std::iota(tables.rbegin(), tables.rend(), 0);
     TensorSource source(5);
     for (std::vector<std::vector<float>>* tensor : {&k, &v})
@@ -101,8 +103,10 @@ struct KiviCase {
       for (const std::vector<float>& values : *from)
         to->insert(to->end(), values.begin() + computed * kStride, values.begin() + (computed + count) * kStride);
     const std::int32_t starts[] = {0, count, 2 * count}, contexts[] = {computed + count, computed + count};
-    body(KiviArgs{.cache = cache.view,
-                  .new_kv = {new_k.data(), new_v.data(), kStride, rows.data()},
+    KvCacheView view = cache.view;
+    view.extras = KiviExtras{{residual_k.data(), residual_v.data(), residual_tokens},
+                             {new_k.data(), new_v.data(), kStride, rows.data()}};
+    body(KiviArgs{.cache = view,
                   .block_tables = tables.data(),
                   .max_blocks_per_seq = blocks(),
                   .query_start_loc = starts,
@@ -152,7 +156,7 @@ TEST_CASE("a kivi cache stores no token by itself and rounds K and V to F16") {
   CacheMemory cache(Dtype::kivi4, 1, 1, 32, 32);
   const CacheMemory untouched = cache;
   std::uint16_t residual = 0;
-  cache.view.residual = {&residual, &residual, 32};
+  cache.view.extras = KiviExtras{{&residual, &residual, 32}};
   const auto check = [&](auto&& kernel) {
     std::vector<float> buffer = qkv;
     kernel(RopeAndCacheArgs{buffer.data(), positions, slots, nullptr, cache.view, kTokens, 2});

@@ -19,7 +19,9 @@ constexpr LatentSizes kSmall{3, 40, 24, 8, 16}, kDeepseek{4, 512, 128, 64, 128};
 struct LatentCache : CacheMemory {
   LatentCache(const LatentSizes& sizes, Dtype dtype, int num_blocks, int block_size)
       : CacheMemory(dtype, num_blocks, 1, block_size, sizes.latent_width()) {
-    view.v = view.k, view.v_scale = view.k_scale, view.v_scales = view.k_scales, view.value_dim = sizes.kv_lora_rank;
+    view.v = view.k, view.value_dim = sizes.kv_lora_rank;
+    view.extras = Fp8KvScales{0.75F, 0.75F};
+    if (dtype == Dtype::int8) view.extras = Int8KvScales{k_scales.data(), k_scales.data()};
   }
 };
 
@@ -133,7 +135,7 @@ void fill(std::vector<std::uint16_t>& memory, const KvCacheView& cache) {
   for (std::size_t i = 0; i < bytes; ++i)
     static_cast<std::int8_t*>(cache.k)[i] = static_cast<std::int8_t>(source.integer(-127, 127));
   for (int slot = 0; slot < cache.num_blocks * cache.block_size; ++slot)
-    cache.k_scales[slot] = 0.004F * static_cast<float>(1 + slot % 5);
+    cache.extras.as<Int8KvScales>().k[slot] = 0.004F * static_cast<float>(1 + slot % 5);
 }
 
 }  // namespace

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "kernels/alibi.hpp"
-#include "kernels/kivi.hpp"
+#include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
+#include "kernels/reference/kv/kivi.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/tensors.hpp"
 
@@ -59,11 +60,8 @@ struct CacheMemory {
             .num_kv_heads = num_kv_heads,
             .block_size = block_size,
             .head_dim = head_dim,
-            .k_scale = 0.75F,
-            .v_scale = 1.25F,
-            .k_scales = k_scales.data(),
-            .v_scales = v_scales.data(),
-            .residual = {}};
+            .extras = Fp8KvScales{0.75F, 1.25F}};
+    if (dtype == Dtype::int8) view.extras = Int8KvScales{k_scales.data(), v_scales.data()};
   }
 };
 
@@ -132,7 +130,9 @@ class PagedSequences {
     PagedAttentionArgs args;
     args.q = call.q.data(), args.q_stride = stride;
     args.cache = call.cache;
-    args.new_kv = {call.k.data(), call.v.data(), kv_width() + 8, call.rows.data()};
+    if (is_kivi(shape_.dtype))
+      args.cache.extras = KiviExtras{{call.residual_k.data(), call.residual_v.data(), shape_.residual_tokens},
+                                     {call.k.data(), call.v.data(), kv_width() + 8, call.rows.data()}};
     args.block_tables = call.tables.data(), args.max_blocks_per_seq = static_cast<int>(longest);
     args.query_start_loc = call.starts.data(), args.context_lens = call.contexts.data();
     args.out = out.data(), args.num_seqs = static_cast<int>(calls.size()), args.num_heads = shape_.num_heads;
@@ -179,7 +179,6 @@ class PagedSequences {
           residual_v(residual_k),
           cache(view) {
       std::iota(rows.rbegin(), rows.rend(), 0);
-      cache.residual = {residual_k.data(), residual_v.data(), shape.residual_tokens};
     }
   };
 
@@ -211,9 +210,10 @@ class PagedSequences {
 
   void write(std::size_t sequence) {
     const std::int32_t row = 0, starts[] = {0, lengths_[sequence]};
+    KvCacheView cache = cache_.view;
+    cache.extras = KiviExtras{{}, {k_[sequence].data(), v_[sequence].data(), kv_width(), &row}};
     if (is_kivi(shape_.dtype))
-      return reference::quantize_groups({.cache = cache_.view,
-                                         .new_kv = {k_[sequence].data(), v_[sequence].data(), kv_width(), &row},
+      return reference::quantize_groups({.cache = cache,
                                          .block_tables = tables_[sequence].data(),
                                          .max_blocks_per_seq = static_cast<int>(tables_[sequence].size()),
                                          .query_start_loc = starts,

@@ -1,6 +1,7 @@
 // Do the CPU kernels refuse what they cannot compute, and say what it is?
 #include <stdexcept>
 
+#include "kernels/cpu/kv/kivi.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels {
@@ -59,7 +60,7 @@ TEST_CASE("CPU attention refuses a negative window and KV caches that it cannot 
   CHECK_THAT(refused_as(Dtype::kivi2), ContainsSubstring("a head_dim that is a multiple of 32"));
   CHECK_THAT(message([](PagedAttentionArgs& args) {
                args.cache.dtype = Dtype::int8;
-               args.cache.k_scales = nullptr;
+               args.cache.extras = {};
              }),
              ContainsSubstring("an int8 KV cache needs scales"));
 }

@@ -41,6 +41,19 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     const int batch = GENERATE(1, 3, 8, 9, 33, 65, 130);
     check_names(small_model(32, 2), options, uniform_batch(Phase::decode, batch, 3));
   }
+  SECTION("for policies of the KV cache") {
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::fp8_e4m3);
+    const KvRetention sinks{.policy = RetentionPolicy::sinks, .sink_tokens = 3, .window_tokens = 8};
+    const KvRetention hitters{
+        .policy = RetentionPolicy::heavy_hitters, .window_tokens = 8, .heavy_hitter_tokens = GENERATE(20, 5000)};
+    for (const KvRetention& retention : {sinks, hitters}) {
+      options.kv_retention = retention;
+      const int context = static_cast<int>(kv_capacity(retention, options.block_size)) + 1;
+      ModelShape model = small_model(32, 2);
+      model.max_position_embeddings = 8192;
+      check_names(model, options, uniform_batch(Phase::decode, 2, context, retention, options.block_size));
+    }
+  }
   SECTION("for int8 weights with 8-bit activations") {
     options.weights = {Dtype::int8, -1};
     options.activations = ActivationMode::int8;

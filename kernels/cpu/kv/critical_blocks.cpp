@@ -15,7 +15,7 @@
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
 #include "kernels/cpu/kv/critical_blocks-inl.hpp"
-#include "kernels/cpu/kv_tile-inl.hpp"
+#include "kernels/cpu/kv/formats-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -43,28 +43,19 @@ struct NewTokensOfBlock {
   int begin = 0, end = 0;  // in the block
 };
 
-// Of K's values of one token and head.
-template <typename T>
-KvRow<T> key_row(const KvCacheView& cache, std::ptrdiff_t token) {
-  const T* values = static_cast<const T*>(cache.k) + token * cache.head_dim;
-  if constexpr (std::is_same_v<T, Int8>)
-    return {values, cache.k_scales[token]};
-  else
-    return {values, std::is_same_v<T, Fp8E4m3> ? cache.k_scale * kE4m3Factor : cache.k_scale};
-}
-
 // minima: [2, head_dim] of a block and KV head.
 template <typename T>
 void take_keys(const KvCacheView& cache, std::ptrdiff_t row, int begin, int end, Bf16* minima) {
   const int head_dim = cache.head_dim;
+  const StoredRows<T> rows(cache);
   Bf16* const maxima = minima + head_dim;
   for (int d = 0; d < head_dim; d += kLanes) {
     const std::ptrdiff_t first = row * cache.block_size;
-    const Vector key = key_row<T>(cache, first + begin).load(d, head_dim);
+    const Vector key = key_row(cache, rows, first + begin).load(d, head_dim);
     Vector least = begin == 0 ? key : hn::Min(key, load_first(minima + d, head_dim - d));
     Vector most = begin == 0 ? key : hn::Max(key, load_first(maxima + d, head_dim - d));
     for (int token = begin + 1; token < end; ++token) {
-      const Vector next = key_row<T>(cache, first + token).load(d, head_dim);
+      const Vector next = key_row(cache, rows, first + token).load(d, head_dim);
       least = hn::Min(least, next), most = hn::Max(most, next);
     }
     store_first(round_to_bf16<Side::below>(least), minima + d, head_dim - d);
@@ -177,13 +168,12 @@ void update_block_bounds_impl(ThreadPool& threads, const UpdateBlockBoundsArgs& 
     const int end = std::min(first + cache.block_size, static_cast<int>(args.context_lens[seq]));
     if (begin >= end) return;
     const std::int32_t block = args.block_tables[std::ptrdiff_t{seq} * args.max_blocks_per_seq + place];
-    with_cached_type(cache.dtype, [&]<typename T>(const T*) {
-      if constexpr (!kIsKivi<T>)
-        for (int head = 0; head < cache.num_kv_heads; ++head) {
-          const std::ptrdiff_t row = std::ptrdiff_t{block} * cache.num_kv_heads + head;
-          take_keys<T>(cache, row, begin - first, end - first,
-                       reinterpret_cast<Bf16*>(args.bounds) + row * 2 * cache.head_dim);
-        }
+    with_row_type(cache.dtype, [&]<typename T>(const T*) {
+      for (int head = 0; head < cache.num_kv_heads; ++head) {
+        const std::ptrdiff_t row = std::ptrdiff_t{block} * cache.num_kv_heads + head;
+        take_keys<T>(cache, row, begin - first, end - first,
+                     reinterpret_cast<Bf16*>(args.bounds) + row * 2 * cache.head_dim);
+      }
     });
   });
 }
@@ -202,7 +192,7 @@ HWY_EXPORT(update_block_bounds_impl);
 HWY_EXPORT(choose_critical_blocks_impl);
 
 void update_block_bounds(ThreadPool& threads, const UpdateBlockBoundsArgs& args) {
-  require(!is_kivi(args.cache.dtype), "update_block_bounds", "kivi4 and kivi2 are not supported");
+  require(!quantizes_together(args.cache.dtype), "update_block_bounds", "kivi4 and kivi2 are not supported");
   require_kv_cache(args.cache, "update_block_bounds");
   HWY_DYNAMIC_DISPATCH(update_block_bounds_impl)(threads, args);
 }
@@ -217,7 +207,7 @@ void choose_critical_blocks(ThreadPool& threads, Workspace& workspace, const Cho
 void critical_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args,
                         const ChosenBlocks& chosen) {
   constexpr const char* kName = "critical_attention";
-  require(!is_kivi(args.cache.dtype), kName, "kivi4 and kivi2 are not supported");
+  require(!quantizes_together(args.cache.dtype), kName, "kivi4 and kivi2 are not supported");
   require(args.alibi_slopes == nullptr, kName, "ALiBi is not supported");
   require(args.sliding_window == 0, kName, "a sliding window is not supported");
   require(args.tree.sizes == nullptr, kName, "trees are not supported");

@@ -17,6 +17,7 @@ struct PagedAttentionShared {
   static constexpr int kStagedRows = Tile::kTeam == LaneTeam::alone ? 1 : Tile::kRows;
   struct StagedRows {
     CachedChunk keys[kStagedRows][kPagedAttentionThreads], values[kStagedRows][kPagedAttentionThreads];
+    ScalesOfRows<Tile> scales[kHasTokenScales<typename Tile::Cache> ? Tile::kGroups : 1];
   };
   union {
     StagedRows staged;                                                   // during the walk
@@ -43,7 +44,19 @@ __device__ __forceinline__ std::int32_t look_up_block(const PagedAttentionLaunch
 template <typename Tile>
 struct LoadedRows {
   CachedChunk keys[Tile::kRows], values[Tile::kRows];
+  ScalesOfRows<Tile> scales;
 };
+
+// Of a lane's row, which is that of a token and head of the cache.
+template <typename Tile>
+__device__ __forceinline__ void load_row_scales(LoadedRows<Tile>& rows, int row, const KvCacheView& cache,
+                                                std::int64_t token) {
+  if constexpr (kHasTokenScales<typename Tile::Cache>) {
+    const auto scales = cache.extras.as<Int8KvScales>();
+    rows.scales.keys[row] = load(scales.k + token);
+    rows.scales.values[row] = load(scales.v + token);
+  }
+}
 
 // Rows of the kWaveTokens tokens from `first`; zeros where there is nothing to attend to.
 template <typename Tile>
@@ -61,8 +74,9 @@ __device__ __forceinline__ LoadedRows<Tile> load_rows(const PagedAttentionLaunch
     const bool is_valid = token >= place.begin && token < place.end && value < cache.head_dim;
     offsets[row] =
         is_valid ? cache_row(cache, block, place.kv_head, token & (cache.block_size - 1)) + value : std::int64_t{-1};
-    if (is_valid)
-      rows.keys[row] = load(reinterpret_cast<const CachedChunk*>(static_cast<const Cache*>(cache.k) + offsets[row]));
+    if (!is_valid) continue;
+    rows.keys[row] = load(reinterpret_cast<const CachedChunk*>(static_cast<const Cache*>(cache.k) + offsets[row]));
+    load_row_scales<Tile>(rows, row, cache, token_row(cache, block, place.kv_head, token & (cache.block_size - 1)));
   }
   DCULAB_UNROLL
   for (int row = 0; row < Tile::kRows; ++row)
@@ -80,8 +94,8 @@ __device__ __forceinline__ void walk_alone(HeadState<Tile>& state, const PagedAt
     const LoadedRows<Tile> rows = load_rows<Tile>(launch, place, first, block);
     block = look_up_block<Tile>(launch, place, first + Tile::kStepTokens);
     float scores[Tile::kScores];
-    weigh<Tile>(state, launch, place, rows.keys, first + place.group % Tile::kWaveGroups, scores);
-    add_values<Tile>(state, rows.values, scores);
+    weigh<Tile>(state, launch, place, rows.keys, rows.scales, first + place.group % Tile::kWaveGroups, scores);
+    add_values<Tile>(state, rows.values, rows.scales, scores);
   }
 }
 
@@ -110,6 +124,8 @@ __device__ __forceinline__ void walk_shared(HeadState<Tile>& state, const PagedA
       staged.keys[row][thread] = rows.keys[row];
       staged.values[row][thread] = rows.values[row];
     }
+    if constexpr (kHasTokenScales<typename Tile::Cache>)
+      if (place.token_lane == 0) staged.scales[place.group] = rows.scales;
     meet_team<Tile>(launch.team);
     const int next = step + own_first + Tile::kStepTokens;
     rows = load_rows<Tile>(launch, place, next, block);
@@ -121,11 +137,13 @@ __device__ __forceinline__ void walk_shared(HeadState<Tile>& state, const PagedA
       CachedChunk chunks[Tile::kRows];
       DCULAB_UNROLL
       for (int row = 0; row < Tile::kRows; ++row) chunks[row] = staged.keys[row][lane];
+      ScalesOfRows<Tile> scales;
+      if constexpr (kHasTokenScales<typename Tile::Cache>) scales = staged.scales[group];
       float scores[Tile::kScores];
-      weigh<Tile>(state, launch, place, chunks, token, scores);
+      weigh<Tile>(state, launch, place, chunks, scales, token, scores);
       DCULAB_UNROLL
       for (int row = 0; row < Tile::kRows; ++row) chunks[row] = staged.values[row][lane];
-      add_values<Tile>(state, chunks, scores);
+      add_values<Tile>(state, chunks, scales, scores);
     }
     meet_team<Tile>(launch.team);
   }

@@ -7,6 +7,7 @@
 #include "kernels/gpu/attention/cached_chunk.hpp"
 #include "kernels/gpu/attention/new_tokens.hpp"
 #include "kernels/gpu/attention/scores.hpp"
+#include "kernels/gpu/kv_cache/paged_kv.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -122,6 +123,15 @@ __device__ __forceinline__ QueryPlace query_place(const DecodePlace& place, int 
   return {place.seq, row};
 }
 
+// What the rows of K and V that a lane has are multiplied by, where each has a scale of its own.
+struct NoRowScales {};
+template <int kRows>
+struct RowScales {
+  float keys[kRows], values[kRows];
+};
+template <typename Tile>
+using ScalesOfRows = std::conditional_t<kHasTokenScales<typename Tile::Cache>, RowScales<Tile::kRows>, NoRowScales>;
+
 struct NoSights {};
 template <int kCount>
 struct Sights {
@@ -218,7 +228,8 @@ __device__ __forceinline__ void raise_largest(HeadState<Tile>& state, const floa
 // e^(score - largest) of the rows `keys`, whose tokens are `token`, token + kWaveGroups, ..., spread over the group.
 template <typename Tile>
 __device__ __forceinline__ void weigh(HeadState<Tile>& state, const PagedAttentionLaunch& launch,
-                                      const DecodePlace& place, const CachedChunk* keys, int token, float* scores) {
+                                      const DecodePlace& place, const CachedChunk* keys,
+                                      const ScalesOfRows<Tile>& scales, int token, float* scores) {
   DCULAB_UNROLL
   for (int s = 0; s < Tile::kScores; ++s) scores[s] = 0;
   DCULAB_UNROLL
@@ -232,6 +243,10 @@ __device__ __forceinline__ void weigh(HeadState<Tile>& state, const PagedAttenti
         score = dot2(state.query[h][i], pair, score);
       }
     }
+  }
+  if constexpr (kHasTokenScales<typename Tile::Cache>) {
+    DCULAB_UNROLL
+    for (int s = 0; s < Tile::kScores; ++s) scores[s] *= scales.keys[s / Tile::kHeads];
   }
   wave_transpose_sum<Tile::kWave, Tile::kScores, Tile::kTokenLanes>(scores);
   bool is_raised = false;
@@ -262,14 +277,15 @@ __device__ __forceinline__ void weigh(HeadState<Tile>& state, const PagedAttenti
 }
 
 template <typename Tile>
-__device__ __forceinline__ void add_values(HeadState<Tile>& state, const CachedChunk* values, const float* weights) {
+__device__ __forceinline__ void add_values(HeadState<Tile>& state, const CachedChunk* values,
+                                           const ScalesOfRows<Tile>& scales, const float* weights) {
   DCULAB_UNROLL
   for (int row = 0; row < Tile::kRows; ++row) {
     DCULAB_UNROLL
     for (int h = 0; h < Tile::kHeads; ++h) {
       const int score = row * Tile::kHeads + h;
-      const float weight =
-          shuffle<Tile::kWave, Tile::kTokenLanes>(weights[score / Tile::kSpread], score % Tile::kSpread);
+      float weight = shuffle<Tile::kWave, Tile::kTokenLanes>(weights[score / Tile::kSpread], score % Tile::kSpread);
+      if constexpr (kHasTokenScales<typename Tile::Cache>) weight *= scales.values[row];
       DCULAB_UNROLL
       for (int i = 0; i < Tile::kValues / 2; ++i) {
         const auto pair = CachedNumbers<typename Tile::Cache>::pair(values[row], i);

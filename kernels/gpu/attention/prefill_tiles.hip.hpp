@@ -94,6 +94,8 @@ struct KvSequence {
   int end;  // tokens beyond are not read, but zero
 };
 
+enum class KvTensor : std::uint8_t { k, v };
+
 // One tile of K or V, of heads of kHeadDim values, on its way from the cache through registers to shared memory. A lane
 // takes the same 16 bytes of tokens i and, if a word holds two values, i + 16.
 template <typename Word, int kHeadDim>
@@ -101,7 +103,7 @@ class KvCourier {
  public:
   // Where the tile from `first` on lies.
   __device__ __forceinline__ void locate(const KvSequence& sequence, int first) {
-    const int bytes_per_value = is_fp8(sequence.cache) ? 1 : 2;
+    const int bytes_per_value = is_of_bytes(sequence.cache) ? 1 : 2;
     DCULAB_UNROLL
     for (int i = 0; i < kParts; ++i) {
       const int row = row_of(sequence, i);
@@ -138,6 +140,7 @@ class KvCourier {
         for (int j = 0; j < kTokens; ++j) {
           Word words[kWords];
           unpack(fetched_[i][j], stored, words);
+          scale<KvTensor::k, decltype(stored)>(words, sequence.cache, places_[i][j]);
           store_words(&tiles.keys[row + j * kPrefillLanes][part * kWords], words);
         }
       });
@@ -151,7 +154,10 @@ class KvCourier {
       each_part(sequence, [&](int i, int row, int part) {
         Word words[kTokens][kWords], columns[kTokens * kWords];
         DCULAB_UNROLL
-        for (int j = 0; j < kTokens; ++j) unpack(fetched_[i][j], stored, words[j]);
+        for (int j = 0; j < kTokens; ++j) {
+          unpack(fetched_[i][j], stored, words[j]);
+          scale<KvTensor::v, decltype(stored)>(words[j], sequence.cache, places_[i][j]);
+        }
         transpose(words, columns);
         store_words(&tiles.values[row][part * kTokens * kWords], columns);
       });
@@ -167,11 +173,11 @@ class KvCourier {
   // Part `i` of this lane: a token of the tile (none if 16 or more), and which 16 bytes of it.
   __device__ __forceinline__ static int row_of(const KvSequence& sequence, int i) {
     const int part = thread_index() + i * kPrefillThreads;
-    return is_fp8(sequence.cache) ? part / (kHeadDim / 16) : part / (kHeadDim / 8);
+    return is_of_bytes(sequence.cache) ? part / (kHeadDim / 16) : part / (kHeadDim / 8);
   }
   __device__ __forceinline__ static int part_of_row(const KvSequence& sequence, int i) {
     const int part = thread_index() + i * kPrefillThreads;
-    return is_fp8(sequence.cache) ? part % (kHeadDim / 16) : part % (kHeadDim / 8);
+    return is_of_bytes(sequence.cache) ? part % (kHeadDim / 16) : part % (kHeadDim / 8);
   }
 
   template <typename Body>
@@ -186,10 +192,27 @@ class KvCourier {
     const Dtype dtype = sequence.cache.dtype;
     if (dtype == Dtype::fp8_e4m3) return body(Fp8E4M3{});
     if (dtype == Dtype::fp8_e5m2) return body(Fp8E5M2{});
+    if (dtype == Dtype::int8) return body(Int8{});
     if constexpr (kValuesPerWord<Word> == 1)
       if (dtype == Dtype::bf16) return body(Bf16{});
     body(Half{});
   }
+
+  // Codes of int8 become what they stand for; of a token that there is not they are zeros anyhow.
+  template <KvTensor kTensor, typename Stored, int kWords>
+  __device__ __forceinline__ static void scale(Word (&words)[kWords], const KvCacheView& cache, std::int32_t place) {
+    if constexpr (kHasTokenScales<Stored>) {
+      const auto scales = cache.extras.as<Int8KvScales>();
+      const float* const of_tensor = kTensor == KvTensor::k ? scales.k : scales.v;
+      const float factor = place < 0 ? 0.0F : load(of_tensor + place / (kHeadDim / 16));
+      DCULAB_UNROLL
+      for (int i = 0; i < kWords; ++i) words[i] = scaled(words[i], factor);
+    }
+  }
+  __device__ __forceinline__ static HalfPair scaled(HalfPair pair, float factor) {
+    return pair_of(from_float<Half>(low_of(pair) * factor), from_float<Half>(high_of(pair) * factor));
+  }
+  __device__ __forceinline__ static float scaled(float value, float factor) { return value * factor; }
 
   // From two neighbouring values of a token in a word to two tokens of a column.
   template <int kWords>

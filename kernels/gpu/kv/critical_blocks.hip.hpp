@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kBoundsThreads) update_block_bounds_kernel(Blo
       auto key = load_packed<kWide, Stored>(cache.k, cache_row(cache, keys.block, kv_head, token) + d);
       if constexpr (kIsScaled<Stored>) {
         DCULAB_UNROLL
-        for (int i = 0; i < kWide; ++i) key[i] *= cache.k_scale;
+        for (int i = 0; i < kWide; ++i) key[i] *= cache.extras.as<Fp8KvScales>().k;
       }
       widen(bounds, {key, key});
     }

@@ -25,21 +25,45 @@ __device__ __forceinline__ void store_cached(void* cache, std::int64_t index, Nu
   store_packed<kWide, Stored>(cache, index, numbers);
 }
 
+// Eight of the values of the workgroup's token, from value `i` of K, then V, on.
+template <typename Stored>
+__device__ __forceinline__ void cache_values(const ReshapeAndCache& args, int i, int width, std::int64_t block,
+                                             int offset) {
+  const KvCacheView& cache = args.cache;
+  const bool is_k = i < width;
+  const int value = is_k ? i : i - width;
+  const std::int64_t row = workgroup_x() * args.kv_stride;
+  const std::int64_t place = cache_row(cache, block, value / cache.head_dim, offset) + value % cache.head_dim;
+  const Input& source = is_k ? args.k : args.v;
+  const auto scales = cache.extras.as<Fp8KvScales>();
+  store_cached<Stored>(is_k ? cache.k : cache.v, place, load_numbers<kWide>(source.data, source.dtype, row + value),
+                       is_k ? scales.k : scales.v);
+}
+
 template <typename Stored>
 __global__ void __launch_bounds__(kKvCacheThreads) reshape_and_cache_kernel(ReshapeAndCache args) {
   const KvCacheView& cache = args.cache;
   const std::int64_t slot = load(args.slot_mapping + workgroup_x());
   if (!is_written(args, slot)) return;
-  const std::int64_t block = slot / cache.block_size, row = workgroup_x() * args.kv_stride;
+  const std::int64_t block = slot / cache.block_size;
   const int offset = static_cast<int>(slot % cache.block_size);
   const int width = cache.num_kv_heads * cache.head_dim, values = cache.v == cache.k ? width : 2 * width;
+  for (int i = thread_index() * kWide; i < values; i += threads_per_workgroup() * kWide)
+    cache_values<Stored>(args, i, width, block, offset);
+}
+
+// The same with head_slots.
+template <typename Stored>
+__global__ void __launch_bounds__(kKvCacheThreads) cache_by_head_kernel(ReshapeAndCache args) {
+  const KvCacheView& cache = args.cache;
+  const std::int64_t* const slots = load(args.head_slots.of_tokens + workgroup_x());
+  const std::int64_t of_all = load(args.slot_mapping + workgroup_x());
+  const int width = cache.num_kv_heads * cache.head_dim, values = cache.v == cache.k ? width : 2 * width;
   for (int i = thread_index() * kWide; i < values; i += threads_per_workgroup() * kWide) {
-    const bool is_k = i < width;
-    const int value = is_k ? i : i - width;
-    const std::int64_t place = cache_row(cache, block, value / cache.head_dim, offset) + value % cache.head_dim;
-    const Input& source = is_k ? args.k : args.v;
-    store_cached<Stored>(is_k ? cache.k : cache.v, place, load_numbers<kWide>(source.data, source.dtype, row + value),
-                         is_k ? cache.k_scale : cache.v_scale);
+    const int head = (i < width ? i : i - width) / cache.head_dim;
+    const std::int64_t slot = slots == nullptr ? of_all : load(slots + args.head_slots.first + head);
+    if (slot < 0) continue;
+    cache_values<Stored>(args, i, width, slot / cache.block_size, static_cast<int>(slot % cache.block_size));
   }
 }
 

@@ -27,7 +27,7 @@ void swap_blocks(Device& device, const SwapBlocks& args) {
     void* destination = static_cast<std::byte*>(args.destination) + offset(run.destination);
     const std::size_t bytes = offset(run.count);
     if (args.direction == SwapDirection::to_device) device.upload(destination, source, bytes);
-    if (args.direction == SwapDirection::to_host) device.download(destination, source, bytes);
+    if (args.direction == SwapDirection::to_host) device.start_download(destination, source, bytes);
     if (args.direction == SwapDirection::within_device) device.copy(destination, source, bytes);
   }
 }

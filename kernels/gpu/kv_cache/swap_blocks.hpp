@@ -33,7 +33,7 @@ struct SwapBlocks {
   SwapDirection direction = SwapDirection::to_device;
 };
 
-// to_device and within_device return before it is done (see Device).
+// Returns before it is done (see Device); memory of the host is the device's to reach (Device::allocate_on_host).
 void swap_blocks(Device& device, const SwapBlocks& args);
 
 }  // namespace dculab::kernels::gpu

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kExpansionThreads) gather_latents_kernel(Gathe
     auto numbers = load_packed<kWide, Stored>(cache.k, from + i);
     if constexpr (kIsScaled<Stored>) {
       DCULAB_UNROLL
-      for (int j = 0; j < kWide; ++j) numbers[j] *= cache.k_scale;
+      for (int j = 0; j < kWide; ++j) numbers[j] *= cache.extras.as<Fp8KvScales>().k;
     }
     store_numbers<kWide>(args.out.data, args.out.dtype, to + i, numbers);
   }

@@ -1,4 +1,4 @@
-#include "kernels/gpu/kv_cache/kv_cache.hip.hpp"
+#include "kernels/gpu/kv/int8.hip.hpp"
 
 #include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/start.hpp"
@@ -28,21 +28,38 @@ void start(Stream& stream, const ReshapeAndCache& args) {
   require_wide_rows(args);
   require_weight("K", args.k.dtype);
   require_weight("V", args.v.dtype);
+  if (args.head_slots.of_tokens != nullptr && args.skip_set != nullptr)
+    throw InputError("a KV cache whose heads have slots of their own has no GPU kernel for a skip set");
   const int threads = kv_cache_threads(args.cache.num_kv_heads, args.cache.head_dim);
+  if (args.cache.dtype == Dtype::int8)
+    return with_wave_size(stream, [&]<int kWave>() {
+      launch(stream, {.x = args.num_tokens, .threads = threads}, cache_int8_kernel<kWave>,
+             CacheInt8Launch{args, int8_head_lanes(args.cache)});
+    });
   with_cache_type(args.cache.dtype, [&]<typename Stored>() {
-    launch(stream, {.x = args.num_tokens, .threads = threads}, reshape_and_cache_kernel<Stored>, args);
+    const auto kernel =
+        args.head_slots.of_tokens == nullptr ? reshape_and_cache_kernel<Stored> : cache_by_head_kernel<Stored>;
+    launch(stream, {.x = args.num_tokens, .threads = threads}, kernel, args);
   });
 }
 
+template <typename Bytes>
+void start_copies(Stream& stream, const CopyBlocks& args) {
+  constexpr std::int64_t kBytesPerWorkgroup = kKvCacheThreads * sizeof(Bytes);
+  const auto parts = static_cast<int>((args.block_bytes + kBytesPerWorkgroup - 1) / kBytesPerWorkgroup);
+  launch(stream, {.x = args.num_pairs, .y = parts, .threads = kKvCacheThreads}, copy_blocks_kernel<Bytes>, args);
+}
+
 void start(Stream& stream, const CopyBlocks& args) {
-  if (args.block_bytes % static_cast<std::int64_t>(sizeof(BlockBytes)) != 0)
+  if (args.block_bytes % static_cast<std::int64_t>(sizeof(float)) != 0)
     throw InputError("blocks of " + std::to_string(args.block_bytes) +
-                     " bytes cannot be copied by the GPU; multiples of 16 bytes can");
+                     " bytes cannot be copied by the GPU; multiples of 4 bytes can");
   require_aligned("the source of copied blocks", args.source);
   require_aligned("the destination of copied blocks", args.destination);
-  constexpr std::int64_t kBytesPerWorkgroup = kKvCacheThreads * sizeof(BlockBytes);
-  const auto parts = static_cast<int>((args.block_bytes + kBytesPerWorkgroup - 1) / kBytesPerWorkgroup);
-  launch(stream, {.x = args.num_pairs, .y = parts, .threads = kKvCacheThreads}, copy_blocks_kernel<BlockBytes>, args);
+  if (args.block_bytes % static_cast<std::int64_t>(sizeof(BlockBytes)) == 0)
+    start_copies<BlockBytes>(stream, args);
+  else
+    start_copies<float>(stream, args);  // an int8 cache's scales
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

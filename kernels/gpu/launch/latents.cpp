@@ -75,8 +75,9 @@ void start(Stream& stream, const LatentAttention& args) {
   require_aligned("the workspace of attention over latents", args.workspace);
   const bool is_scaled = bits(args.cache.dtype) == 8;
   LatentAttentionLaunch launched{.args = args};
-  launched.score_scale = args.scale * (is_scaled ? args.cache.k_scale : 1.0F);
-  launched.output_scale = is_scaled ? args.cache.k_scale : 1.0F;
+  const float scale = is_scaled ? args.cache.extras.as<Fp8KvScales>().k : 1.0F;
+  launched.score_scale = args.scale * scale;
+  launched.output_scale = scale;
   launched.partitions = paged_attention_partitions(args.max_context_len, args.partition_tokens);
   if (launched.partitions > 1 && args.workspace == nullptr)
     throw InputError("attention over latents on the GPU: two passes need a workspace; see paged_attention_workspace()");

@@ -121,10 +121,11 @@ void start(Stream& stream, const PagedAttention& args) {
   if (described.partitions > 1 && args.workspace == nullptr)
     throw InputError("decode attention on the GPU: two passes need a workspace; see paged_attention_workspace()");
   described.block_shift = std::countr_zero(static_cast<unsigned>(args.cache.block_size));
-  const bool is_scaled = bits(args.cache.dtype) == 8;
-  described.score_scale = args.scale * (is_scaled ? args.cache.k_scale : 1.0F);
-  described.output_scale = is_scaled ? args.cache.v_scale : 1.0F;
-  with_cache_type(args.cache.dtype, [&]<typename Cache>() {
+  const bool is_scaled = args.cache.dtype == Dtype::fp8_e4m3 || args.cache.dtype == Dtype::fp8_e5m2;
+  const Fp8KvScales scales = is_scaled ? args.cache.extras.as<Fp8KvScales>() : Fp8KvScales();
+  described.score_scale = args.scale * scales.k;
+  described.output_scale = scales.v;
+  with_cached_type(args.cache.dtype, [&]<typename Cache>() {
     const PagedAttentionTiling tiling = tile_paged_attention(args.cache.dtype, args.cache.head_dim, described.heads);
     described.team = tiling.team;
     with_wave_size(stream, [&]<int kWave>() { start_token_lanes<kWave, Cache>(stream, described, tiling); });

@@ -63,7 +63,8 @@ void require_head_dim(int head_dim) {
 }
 
 void require_supported(const PrefillAttention& args) {
-  require_dtype("a KV cache", args.cache.dtype, {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2});
+  require_dtype("a KV cache", args.cache.dtype,
+                {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8});
   require_activation("Q", args.q.dtype);
   require_activation("the output of attention", args.out.dtype);
   if (args.cache.block_size < 1 || args.cache.block_size > 256)

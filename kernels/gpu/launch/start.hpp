@@ -5,6 +5,8 @@
 #include "kernels/gpu/args.hpp"
 #include "kernels/gpu/expert_args.hpp"
 #include "kernels/gpu/kv/critical_blocks.hpp"
+#include "kernels/gpu/kv/heavy_hitters.hpp"
+#include "kernels/gpu/kv/sinks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
 #include "lower/dculab_gpu/split_k.hpp"
@@ -35,6 +37,10 @@ void start(Stream& stream, const PrefillAttention& args);
 
 void start(Stream& stream, const UpdateBlockBounds& args);
 void start(Stream& stream, const ChooseCriticalBlocks& args);
+
+void start(Stream& stream, const KeepSinkKeys& args);
+void start(Stream& stream, const ShiftSinkKeys& args);
+void start(Stream& stream, const AttentionScores& args);
 
 void start(Stream& stream, const LatentAttention& args);
 void start(Stream& stream, const GatherLatents& args);

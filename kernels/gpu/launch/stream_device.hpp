@@ -27,12 +27,19 @@ class StreamDevice final : public Device {
     return DCULAB_GPU_BUILD::allocate(stream_, bytes, holds);
   }
   void release(void* memory) noexcept override { DCULAB_GPU_BUILD::release(stream_, memory); }
+  [[nodiscard]] void* allocate_on_host(std::size_t bytes) override {
+    return DCULAB_GPU_BUILD::allocate_on_host(stream_, bytes);
+  }
+  void release_on_host(void* memory) noexcept override { DCULAB_GPU_BUILD::release_on_host(stream_, memory); }
   void upload(void* destination, const void* source, std::size_t bytes) override {
     DCULAB_GPU_BUILD::copy(stream_, destination, source, bytes, CopyKind::upload);
   }
   void download(void* destination, const void* source, std::size_t bytes) override {
     DCULAB_GPU_BUILD::copy(stream_, destination, source, bytes, CopyKind::download);
     synchronize();
+  }
+  void start_download(void* destination, const void* source, std::size_t bytes) override {
+    DCULAB_GPU_BUILD::copy(stream_, destination, source, bytes, CopyKind::download);
   }
   void copy(void* destination, const void* source, std::size_t bytes) override {
     DCULAB_GPU_BUILD::copy(stream_, destination, source, bytes, CopyKind::within);
@@ -67,6 +74,9 @@ class StreamDevice final : public Device {
   void prefill_attention(const PrefillAttention& args) override { start(stream_, args); }
   void update_block_bounds(const UpdateBlockBounds& args) override { start(stream_, args); }
   void choose_critical_blocks(const ChooseCriticalBlocks& args) override { start(stream_, args); }
+  void keep_sink_keys(const KeepSinkKeys& args) override { start(stream_, args); }
+  void shift_sink_keys(const ShiftSinkKeys& args) override { start(stream_, args); }
+  void attention_scores(const AttentionScores& args) override { start(stream_, args); }
   void latent_attention(const LatentAttention& args) override { start(stream_, args); }
   void gather_latents(const GatherLatents& args) override { start(stream_, args); }
   void store_expanded(const StoreExpanded& args) override { start(stream_, args); }

@@ -29,12 +29,17 @@ class CountingDevice final : public kernels::gpu::Device {
     return device_->allocate(bytes, holds);
   }
   void release(void* memory) noexcept override { device_->release(memory); }
+  [[nodiscard]] void* allocate_on_host(std::size_t bytes) override { return device_->allocate_on_host(bytes); }
+  void release_on_host(void* memory) noexcept override { device_->release_on_host(memory); }
   void upload(void* destination, const void* source, std::size_t bytes) override {
     counts_.uploads += bytes;
     device_->upload(destination, source, bytes);
   }
   void download(void* destination, const void* source, std::size_t bytes) override {
     device_->download(destination, source, bytes);
+  }
+  void start_download(void* destination, const void* source, std::size_t bytes) override {
+    device_->start_download(destination, source, bytes);
   }
   void copy(void* destination, const void* source, std::size_t bytes) override {
     device_->copy(destination, source, bytes);
@@ -80,6 +85,9 @@ class CountingDevice final : public kernels::gpu::Device {
   }
   void paged_attention(const kernels::gpu::PagedAttention& args) override { device_->paged_attention(args); }
   void prefill_attention(const kernels::gpu::PrefillAttention& args) override { device_->prefill_attention(args); }
+  void keep_sink_keys(const kernels::gpu::KeepSinkKeys& args) override { device_->keep_sink_keys(args); }
+  void shift_sink_keys(const kernels::gpu::ShiftSinkKeys& args) override { device_->shift_sink_keys(args); }
+  void attention_scores(const kernels::gpu::AttentionScores& args) override { device_->attention_scores(args); }
   void latent_attention(const kernels::gpu::LatentAttention& args) override { device_->latent_attention(args); }
   void gather_latents(const kernels::gpu::GatherLatents& args) override { device_->gather_latents(args); }
   void store_expanded(const kernels::gpu::StoreExpanded& args) override { device_->store_expanded(args); }

@@ -133,8 +133,14 @@ class DecodeCase {
   [[nodiscard]] float scale() const { return 1.0F / std::sqrt(static_cast<float>(shape_.head_dim)); }
 
   [[nodiscard]] KvCacheView view(void* k, void* v) const {
-    return {k,        v,       shape_.cache, num_blocks_, shape_.num_kv_heads, shape_.block_size, shape_.head_dim,
-            k_scale_, v_scale_};
+    return {.k = k,
+            .v = v,
+            .dtype = shape_.cache,
+            .num_blocks = num_blocks_,
+            .num_kv_heads = shape_.num_kv_heads,
+            .block_size = shape_.block_size,
+            .head_dim = shape_.head_dim,
+            .extras = Fp8KvScales{k_scale_, v_scale_}};
   }
 
   void fill_cache(TensorSource& source) {

@@ -112,8 +112,7 @@ class LatentTensors {
             .num_kv_heads = 1,
             .block_size = test_.block_size,
             .head_dim = test_.sizes.latent_width(),
-            .k_scale = scale_,
-            .v_scale = scale_,
+            .extras = Fp8KvScales{scale_, scale_},
             .value_dim = test_.sizes.kv_lora_rank};
   }
 

@@ -99,7 +99,7 @@ TEST_CASE("GPU gather_latents widens rows of the cache", "[gpu]") {
                                        .num_kv_heads = 1,
                                        .block_size = 8,
                                        .head_dim = sizes.latent_width(),
-                                       .k_scale = scale},
+                                       .extras = Fp8KvScales{.k = scale}},
                              .block_table = device_table.as<std::int32_t>(),
                              .begin = 5,
                              .end = 19,

@@ -135,7 +135,7 @@ void check(const Case& test) {
     std::vector<float> slopes;
     for (int head = 0; head < args.num_heads; ++head) slopes.push_back(std::exp2(-1.0F - static_cast<float>(head)));
     args.q = queries.values.data();
-    args.cache.k_scale = test.k_scale, args.cache.v_scale = test.v_scale;
+    args.cache.extras = Fp8KvScales{test.k_scale, test.v_scale};
     args.alibi_slopes = test.alibi ? slopes.data() : nullptr;
     args.sliding_window = test.sliding_window;
     args.logit_soft_cap = test.logit_soft_cap;

@@ -28,8 +28,8 @@ class AttentionCase {
     cache_.dtype = Dtype::f32;
     if (golden.all().at(name + ".k").dtype == "U8") {
       cache_.dtype = name == "fp8_e5m2" ? Dtype::fp8_e5m2 : Dtype::fp8_e4m3;
-      cache_.k_scale = golden.read<float>(name + ".scales").at(0);
-      cache_.v_scale = golden.read<float>(name + ".scales").at(1);
+      const auto scales = golden.read<float>(name + ".scales");
+      cache_.extras = Fp8KvScales{scales.at(0), scales.at(1)};
     }
     if (golden.has(name + ".window")) window_ = golden.read<std::int32_t>(name + ".window").at(0);
     q_.insert(q_.end(), q_.begin(), q_.begin() + tokens_ * heads_ * cache_.head_dim);

@@ -18,7 +18,7 @@ struct SmallCache {
 
   explicit SmallCache(Dtype dtype)
       : k(static_cast<std::size_t>(4 * 2 * 3 * 4 * bits(dtype) / 8), std::byte{0xFF}), v(k) {
-    view = {k.data(), v.data(), dtype, 4, 2, 3, 4, 0.5F, 2.0F};
+    view = {k.data(), v.data(), dtype, 4, 2, 3, 4, Fp8KvScales{0.5F, 2.0F}};
   }
   [[nodiscard]] double k_at(int block, int head, int offset, int d) const {
     return reference::load_value(k.data(), view.dtype, index(block, head, offset, d));
@@ -102,7 +102,7 @@ TEST_CASE("FP8 caches hold the rounded, saturated quotient by the scale") {
   const std::vector<float> fresh_k{1.0F, -0.3F, 1e6F, 0.0F}, fresh_v{3.0F, 0.1F, -1e9F, -0.0F};
   const std::int64_t slot = 0;
   ReshapeAndCacheArgs args{fresh_k.data(), fresh_v.data(), 4, &slot, nullptr, {}, 1};
-  args.cache = {k.data(), v.data(), Dtype::fp8_e4m3, 1, 1, 1, 4, 0.5F, 2.0F};
+  args.cache = {k.data(), v.data(), Dtype::fp8_e4m3, 1, 1, 1, 4, Fp8KvScales{0.5F, 2.0F}};
   reference::reshape_and_cache(args);
   CHECK(k == std::vector<std::uint8_t>{0x40, 0xB2, 0x7E, 0x00});  // 2, -0.625 (of -0.6), 448, 0
   CHECK(v == std::vector<std::uint8_t>{0x3C, 0x15, 0xFE, 0x80});  // 1.5, 0.05078125 (of 0.05), -448, -0
@@ -172,7 +172,7 @@ TEST_CASE("rope_and_cache turns Q and K by hand-computed angles and stores K and
                                 positions.data(),
                                 slots.data(),
                                 cos_sin.data(),
-                                {k.data(), v.data(), dtype, 3, 1, 1, 4, 0.5F, 2.0F},
+                                {k.data(), v.data(), dtype, 3, 1, 1, 4, Fp8KvScales{0.5F, 2.0F}},
                                 3,
                                 1};
     reference::rope_and_cache(args);

@@ -25,6 +25,39 @@ using dculab::is_kivi;
 using dculab::kivi_quantized_tokens;
 using dculab::kKiviGroup;  // values of a unit
 
+// The newest tokens of each running sequence, in F16. Token t of a sequence lies in row t % tokens.
+struct KvResidual {
+  std::uint16_t* k = nullptr;  // [sequences, num_kv_heads, tokens, head_dim]
+  std::uint16_t* v = nullptr;  // the same
+  int tokens = 0;              // a multiple of kKiviGroup
+};
+
+// What the sequences of a call have besides their blocks.
+struct NewKv {
+  const float* k = nullptr;                     // [num_tokens, stride], the new tokens', rounded to F16
+  const float* v = nullptr;                     // the same
+  std::int64_t stride = 0;                      // floats between tokens
+  const std::int32_t* residual_rows = nullptr;  // [num_seqs] which of the residuals is a sequence's
+};
+
+// Of a cache; new_kv by those who read or write the residuals. In attention a query sees the oldest groups quantized
+// (kivi_quantized_tokens says how many), whether or not they are quantized already.
+struct KiviExtras {
+  KvResidual residual{};
+  NewKv new_kv{};
+};
+
+// Before attention: quantizes the groups of tokens that the new tokens complete (quantize_groups); after it: puts the
+// new tokens into the residuals (keep_residual).
+struct KiviArgs {
+  KvCacheView cache;
+  const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int max_blocks_per_seq = 0;
+  const std::int32_t* query_start_loc = nullptr;  // [num_seqs + 1], cumulative new tokens
+  const std::int32_t* context_lens = nullptr;     // [num_seqs], new tokens included
+  int num_seqs = 0;
+};
+
 // Where a unit lies.
 struct KiviUnit {
   std::uint8_t* codes;   // [4 * bits]

@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "kernels/cpu/attention_plan.hpp"
-#include "kernels/cpu/cached_values-inl.hpp"
+#include "kernels/cpu/vectors-inl.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 
@@ -26,35 +26,19 @@ constexpr int round_up_to_lanes(int count) { return (count + kLanes - 1) / kLane
 
 // Where one KV head of one sequence is read from.
 struct KvSource {
+  const PagedAttentionArgs& args;
   const KvCacheView& cache;
   const std::int32_t* block_table;
-  int kv_head;
-  int paged_tokens = std::numeric_limits<int>::max();  // those read from blocks; the others:
-  int computed = 0;                                    // are in the residual below this token, and new from it on
-  const F16* residual_k = nullptr;                     // [residual.tokens, head_dim]
-  const F16* residual_v = nullptr;
-  const float* new_k = nullptr;  // [new tokens, stride]
-  const float* new_v = nullptr;
-  std::int64_t stride = 0;
+  int seq, kv_head;
+  int paged_tokens;  // that are read from blocks; where the others are, a format knows that has such
 
-  // For queries the first of which is the last of `context` tokens.
-  KvSource(const PagedAttentionArgs& args, int seq, int head, int context)
-      : cache(args.cache),
-        block_table(args.block_tables + std::ptrdiff_t{seq} * args.max_blocks_per_seq),
-        kv_head(head) {
-    if (!is_kivi(cache.dtype)) return;
-    const KvResidual& residual = cache.residual;
-    const int first = args.query_start_loc[seq];
-    const std::ptrdiff_t row = std::ptrdiff_t{args.new_kv.residual_rows[seq]} * cache.num_kv_heads + head;
-    const std::ptrdiff_t offset = row * residual.tokens * cache.head_dim;
-    paged_tokens = kivi_quantized_tokens(context, residual.tokens);
-    computed = args.context_lens[seq] - (args.query_start_loc[seq + 1] - first);
-    residual_k = reinterpret_cast<const F16*>(residual.k) + offset;
-    residual_v = reinterpret_cast<const F16*>(residual.v) + offset;
-    stride = args.new_kv.stride;
-    new_k = args.new_kv.k + first * stride + head * cache.head_dim;
-    new_v = args.new_kv.v + first * stride + head * cache.head_dim;
-  }
+  KvSource(const PagedAttentionArgs& all, int sequence, int head, int tokens_in_blocks)
+      : args(all),
+        cache(all.cache),
+        block_table(all.block_tables + std::ptrdiff_t{sequence} * all.max_blocks_per_seq),
+        seq(sequence),
+        kv_head(head),
+        paged_tokens(tokens_in_blocks) {}
 };
 
 // Where a tile's tokens lie: one run of tokens for each block it touches, then those that are in no block.
@@ -83,7 +67,7 @@ struct KvRuns {
     }
   }
 
-  // Tokens [begin, end) of a path, not of kivi.
+  // Tokens [begin, end) of a path, all of them in blocks.
   void find_path(const KvSource& source, const TreePath& path, int begin, int end) {
     find(source, begin, std::min(end, path.tree_begin));
     std::uint64_t rest = path.mask;
@@ -105,13 +89,13 @@ HWY_INLINE std::ptrdiff_t first_token(const KvCacheView& cache, const KvRuns::Ru
 // at once would fill the core's queue of misses, behind which its other loads wait.
 class LinesAhead {
  public:
-  void plan(const KvCacheView& cache, const KvRuns& where) {
-    next_ = end_ = lines_;
-    for (int i = 0; i < where.num_runs; ++i) {
-      const KvRuns::Run& run = where.runs[i];
-      add_pool(cache, run, cache.k, cache.head_dim, cache.k_scales);
-      if (cache.v != cache.k) add_pool(cache, run, cache.v, cache.value_stride(), cache.v_scales);
-    }
+  void clear() { next_ = end_ = lines_; }
+
+  void add(const void* begin, int bytes) {
+    const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(begin) % 64);
+    const char* line = static_cast<const char*>(begin) - before;
+    const char** const stop = end_ + std::min<std::ptrdiff_t>((before + bytes + 63) / 64, lines_ + kMost - end_);
+    for (; end_ != stop; line += 64) *end_++ = line;
   }
 
   [[nodiscard]] int left() const { return static_cast<int>(end_ - next_); }
@@ -121,30 +105,6 @@ class LinesAhead {
   }
 
  private:
-  void add_pool(const KvCacheView& cache, const KvRuns::Run& run, void* pool, int row_values, const float* scales) {
-    if (is_kivi(cache.dtype)) return add_units(cache, run, pool);
-    add_rows(cache, run, pool, row_values);
-    if (cache.dtype == Dtype::int8) add(scales + first_token(cache, run), run.tokens * 4);
-  }
-  void add_rows(const KvCacheView& cache, const KvRuns::Run& run, const void* pool, int row_values) {
-    const int row_bytes = row_values * bits(cache.dtype) / 8;
-    add(static_cast<const char*>(pool) + first_token(cache, run) * row_bytes, run.tokens * row_bytes);
-  }
-  void add_units(const KvCacheView& cache, const KvRuns::Run& run, void* pool) {
-    const KiviLayout layout(cache);
-    const int units = run.tokens * cache.head_dim / kKiviGroup;
-    const KiviUnit first = layout.unit(pool, run.row, run.offset * cache.head_dim / kKiviGroup);
-    add(first.codes, units * layout.code_bytes());
-    add(first.scale, units * 2);
-    add(first.zero, units * 2);
-  }
-  void add(const void* begin, int bytes) {
-    const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(begin) % 64);
-    const char* line = static_cast<const char*>(begin) - before;
-    const char** const stop = end_ + std::min<std::ptrdiff_t>((before + bytes + 63) / 64, lines_ + kMost - end_);
-    for (; end_ != stop; line += 64) *end_++ = line;
-  }
-
   static constexpr int kMost = 40 * kTileTokens;  // F32 of head_dim 256 with a token a block; of more, the first
 
   const char* lines_[kMost];

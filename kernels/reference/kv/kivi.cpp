@@ -1,4 +1,4 @@
-#include "kernels/reference/kivi.hpp"
+#include "kernels/reference/kv/kivi.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,20 +42,20 @@ void quantize_group(const KiviArgs& args, const KiviSequence& sequence, int kv_h
   Values values;
   for (int d = 0; d < cache.head_dim; ++d) {
     for (int i = 0; i < kKiviGroup; ++i)
-      values[static_cast<std::size_t>(i)] = load_full(cache, args.new_kv, sequence, KvTensor::k, kv_head, first + i, d);
+      values[static_cast<std::size_t>(i)] = load_full(cache, sequence, KvTensor::k, kv_head, first + i, d);
     store_unit(kivi_key(cache, table, kv_head, first, d), bits(cache.dtype), values);
   }
   for (int token = first; token < first + kKiviGroup; ++token)
     for (int part = 0; part < cache.head_dim / kKiviGroup; ++part) {
       for (int i = 0; i < kKiviGroup; ++i)
         values[static_cast<std::size_t>(i)] =
-            load_full(cache, args.new_kv, sequence, KvTensor::v, kv_head, token, part * kKiviGroup + i);
+            load_full(cache, sequence, KvTensor::v, kv_head, token, part * kKiviGroup + i);
       store_unit(kivi_value(cache, table, kv_head, token, part), bits(cache.dtype), values);
     }
 }
 
 std::uint16_t* residual_row(const KvCacheView& cache, KvTensor tensor, int row, int kv_head, int token) {
-  const KvResidual& residual = cache.residual;
+  const KvResidual residual = cache.extras.as<KiviExtras>().residual;
   const std::ptrdiff_t head = std::ptrdiff_t{row} * cache.num_kv_heads + kv_head;
   return (tensor == KvTensor::k ? residual.k : residual.v) +
          (head * residual.tokens + token % residual.tokens) * cache.head_dim;
@@ -68,8 +68,9 @@ KiviSequence sequence_of(const KiviArgs& args, int index) {
 
 }  // namespace
 
-float load_full(const KvCacheView& cache, const NewKv& new_kv, const KiviSequence& sequence, KvTensor tensor,
-                int kv_head, int token, int d) {
+float load_full(const KvCacheView& cache, const KiviSequence& sequence, KvTensor tensor, int kv_head, int token,
+                int d) {
+  const NewKv new_kv = cache.extras.as<KiviExtras>().new_kv;
   if (token < sequence.computed)
     return f32_from_f16(residual_row(cache, tensor, new_kv.residual_rows[sequence.index], kv_head, token)[d]);
   const float* values = tensor == KvTensor::k ? new_kv.k : new_kv.v;
@@ -97,15 +98,16 @@ void quantize_groups(const KiviArgs& args) {
 
 void keep_residual(const KiviArgs& args) {
   const KvCacheView& cache = args.cache;
+  const auto extras = cache.extras.as<KiviExtras>();
   for (int index = 0; index < args.num_seqs; ++index) {
     const KiviSequence sequence = sequence_of(args, index);
     const int context = args.context_lens[index];
-    for (int token = std::max(sequence.computed, context - cache.residual.tokens); token < context; ++token)
+    for (int token = std::max(sequence.computed, context - extras.residual.tokens); token < context; ++token)
       for (int head = 0; head < cache.num_kv_heads; ++head)
         for (const KvTensor tensor : {KvTensor::k, KvTensor::v}) {
-          std::uint16_t* row = residual_row(cache, tensor, args.new_kv.residual_rows[index], head, token);
+          std::uint16_t* row = residual_row(cache, tensor, extras.new_kv.residual_rows[index], head, token);
           for (int d = 0; d < cache.head_dim; ++d)
-            row[d] = f16_from_f32(load_full(cache, args.new_kv, sequence, tensor, head, token, d));
+            row[d] = f16_from_f32(load_full(cache, sequence, tensor, head, token, d));
         }
   }
 }

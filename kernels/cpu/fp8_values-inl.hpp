@@ -1,13 +1,12 @@
-// The formats that only a KV cache is stored in, as vectors of floats and back.
-#if defined(DCULAB_KERNELS_CPU_CACHED_VALUES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef DCULAB_KERNELS_CPU_CACHED_VALUES_INL_HPP_
-#undef DCULAB_KERNELS_CPU_CACHED_VALUES_INL_HPP_
+// FP8 as vectors of floats and back.
+#if defined(DCULAB_KERNELS_CPU_FP8_VALUES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DCULAB_KERNELS_CPU_FP8_VALUES_INL_HPP_
+#undef DCULAB_KERNELS_CPU_FP8_VALUES_INL_HPP_
 #else
-#define DCULAB_KERNELS_CPU_CACHED_VALUES_INL_HPP_
+#define DCULAB_KERNELS_CPU_FP8_VALUES_INL_HPP_
 #endif
 
 #include "kernels/cpu/vectors-inl.hpp"
-#include "kernels/kivi.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -20,42 +19,8 @@ struct Fp8E5m2 {
   static constexpr Fp8Format kFormat = kFp8E5m2;
   std::uint8_t bits;
 };
-struct Int8 {
-  std::int8_t code;
-};
-template <int kCodeBits>
-struct Kivi {
-  static constexpr int kBits = kCodeBits;
-};
-
-template <typename T>
-constexpr bool kIsKivi = false;
-template <int kCodeBits>
-constexpr bool kIsKivi<Kivi<kCodeBits>> = true;
 template <typename T>
 constexpr bool kIsFp8 = std::is_same_v<T, Fp8E4m3> || std::is_same_v<T, Fp8E5m2>;
-// Whether a stored value is to be multiplied by a scale.
-template <typename T>
-constexpr bool kIsScaled = kIsFp8<T> || std::is_same_v<T, Int8>;
-
-// Calls body(null pointer to the stored type).
-template <typename Body>
-HWY_INLINE void with_cached_type(Dtype dtype, Body&& body) {
-  switch (dtype) {
-    case Dtype::fp8_e4m3:
-      return body(static_cast<const Fp8E4m3*>(nullptr));
-    case Dtype::fp8_e5m2:
-      return body(static_cast<const Fp8E5m2*>(nullptr));
-    case Dtype::int8:
-      return body(static_cast<const Int8*>(nullptr));
-    case Dtype::kivi4:
-      return body(static_cast<const Kivi<4>*>(nullptr));
-    case Dtype::kivi2:
-      return body(static_cast<const Kivi<2>*>(nullptr));
-    default:
-      return with_stored_type(nullptr, dtype, body);
-  }
-}
 
 using Bytes8 = hn::Rebind<std::uint8_t, F32>;
 using Words16 = hn::Rebind<std::uint16_t, F32>;
@@ -99,11 +64,6 @@ HWY_INLINE Vector load(const Fp8E4m3* from) {
 }
 #endif
 
-HWY_INLINE Vector load(const Int8* from) {
-  const hn::Rebind<std::int8_t, F32> d8;
-  return hn::ConvertTo(F32(), hn::PromoteTo(Int32(), hn::LoadU(d8, &from->code)));
-}
-
 // F32 to the nearest FP8, as fp8_from_f32 does one at a time.
 template <typename T>
 HWY_INLINE void store_fp8(Vector value, T* to) {
@@ -128,41 +88,6 @@ HWY_INLINE void store_fp8(Vector value, T* to) {
 }
 HWY_INLINE void store(Vector v, Fp8E4m3* to) { store_fp8(v, to); }
 HWY_INLINE void store(Vector v, Fp8E5m2* to) { store_fp8(v, to); }
-HWY_INLINE void store(Vector v, Int8* to) {
-  const hn::Rebind<std::int8_t, F32> d8;
-  hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(v)), d8, &to->code);
-}
-
-// Codes [kFirst, kFirst + lanes) of a unit.
-template <int kBits, int kFirst>
-HWY_INLINE Vector load_codes(const std::uint8_t* unit) {
-  constexpr int kBytes = kKiviGroup / 8 * kBits;
-  const Int32 d;
-  const auto mask = hn::Set(d, (1 << kBits) - 1);
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (kLanes > kBytes) {  // 16 lanes of 8 bytes: twice the same, the upper half one code further
-    std::uint64_t bytes;
-    std::memcpy(&bytes, unit, sizeof bytes);
-    bytes >>= kFirst / kBytes * kBits;
-    const hn::Full128<std::uint64_t> d64;
-    const auto both = hn::InterleaveLower(d64, hn::Set(d64, bytes), hn::Set(d64, bytes >> kBits));
-    return hn::ConvertTo(F32(), hn::And(hn::PromoteTo(d, hn::BitCast(Bytes8(), both)), mask));
-  }
-#else
-  static_assert(kLanes <= kBytes);
-#endif
-  const auto bytes = hn::PromoteTo(d, hn::LoadU(Bytes8(), unit + kFirst % kBytes));
-  return hn::ConvertTo(F32(), hn::And(hn::ShiftRight<kFirst / kBytes * kBits>(bytes), mask));
-}
-
-// The 32 values of a unit.
-template <int kBits>
-HWY_INLINE void load_unit(const std::uint8_t* codes, float scale, float zero, float* to) {
-  const Vector scales = hn::Set(F32(), scale), zeros = hn::Set(F32(), zero);
-  unrolled<kKiviGroup / kLanes>([&](auto i) DCULAB_INLINE {
-    store(hn::MulAdd(load_codes<kBits, i * kLanes>(codes), scales, zeros), to + i * kLanes);
-  });
-}
 
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

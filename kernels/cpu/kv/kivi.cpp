@@ -1,13 +1,52 @@
-// Quantizes groups of 32 tokens for a kivi cache. Once per 32 tokens, hence without vectors.
-#include "kernels/kivi.hpp"
+// Writes a kivi cache: groups of 32 tokens, quantized once per 32 tokens and hence without vectors, and the residual.
+#include "kernels/cpu/kv/kivi.hpp"
 
 #include <algorithm>
 
-#include "kernels/cpu/cpu_kernels.hpp"
+#include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/for_each_token.hpp"
 #include "kernels/cpu/preconditions.hpp"
 #include "kernels/number_format.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/kv/kivi.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h:
+#include "kernels/cpu/kv/rows-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace dculab::kernels::cpu::HWY_NAMESPACE {
+
+void keep_residual_impl(ThreadPool& threads, const KiviArgs& args) {
+  const KvCacheView& cache = args.cache;
+  const auto extras = cache.extras.as<KiviExtras>();
+  const KvResidual& residual = extras.residual;
+  const NewKv& new_kv = extras.new_kv;
+  for (int seq = 0; seq < args.num_seqs; ++seq) {
+    const int end = args.query_start_loc[seq + 1];
+    const int tokens = std::min(end - args.query_start_loc[seq], residual.tokens);
+    const std::ptrdiff_t first_row = std::ptrdiff_t{new_kv.residual_rows[seq]} * cache.num_kv_heads;
+    for_each_token(threads, tokens, std::int64_t{2} * cache.num_kv_heads * cache.head_dim, [&](int token) {
+      const int place = (args.context_lens[seq] - tokens + token) % residual.tokens;
+      const std::ptrdiff_t from = (end - tokens + token) * new_kv.stride;
+      for (int head = 0; head < cache.num_kv_heads; ++head) {
+        const std::ptrdiff_t to = ((first_row + head) * residual.tokens + place) * cache.head_dim;
+        const std::ptrdiff_t source = from + head * cache.head_dim;
+        store_row(new_kv.k + source, cache.head_dim, reinterpret_cast<F16*>(residual.k + to));
+        store_row(new_kv.v + source, cache.head_dim, reinterpret_cast<F16*>(residual.v + to));
+      }
+    });
+  }
+}
+
+}  // namespace dculab::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace dculab::kernels::cpu {
+
+HWY_EXPORT(keep_residual_impl);
+
 namespace {
 
 // Nearest even integer of 0 <= value < 2^22.
@@ -40,10 +79,12 @@ void store_unit(const KiviUnit& unit, int code_bits, const float* values, std::p
 // A sequence of the call, and where its tokens' K (or V) lie as floats.
 struct Sequence {
   const KiviArgs& args;
+  KiviExtras extras;
   int index, computed, first_new_token;
 
   Sequence(const KiviArgs& all, int i)
       : args(all),
+        extras(all.cache.extras.as<KiviExtras>()),
         index(i),
         computed(all.context_lens[i] - (all.query_start_loc[i + 1] - all.query_start_loc[i])),
         first_new_token(all.query_start_loc[i]) {}
@@ -51,15 +92,15 @@ struct Sequence {
   // values[32, head_dim] of the tokens from `first` on.
   void copy_group(const std::uint16_t* residual, const float* new_values, int head, int first, float* values) const {
     const KvCacheView& cache = args.cache;
-    const std::ptrdiff_t row = std::ptrdiff_t{args.new_kv.residual_rows[index]} * cache.num_kv_heads + head;
+    const std::ptrdiff_t row = std::ptrdiff_t{extras.new_kv.residual_rows[index]} * cache.num_kv_heads + head;
     for (int token = first; token < first + kKiviGroup; ++token, values += cache.head_dim) {
       if (token < computed) {
-        const int tokens = cache.residual.tokens;
+        const int tokens = extras.residual.tokens;
         const std::uint16_t* from = residual + (row * tokens + token % tokens) * cache.head_dim;
         std::transform(from, from + cache.head_dim, values, f32_from_f16);
       } else {
         const std::ptrdiff_t token_row = first_new_token + token - computed;
-        std::copy_n(new_values + token_row * args.new_kv.stride + head * cache.head_dim, cache.head_dim, values);
+        std::copy_n(new_values + token_row * extras.new_kv.stride + head * cache.head_dim, cache.head_dim, values);
       }
     }
   }
@@ -71,10 +112,10 @@ void quantize_group(const Sequence& sequence, int head, int first, float* values
   const KvCacheView& cache = args.cache;
   const int code_bits = bits(cache.dtype), head_dim = cache.head_dim;
   const std::int32_t* table = args.block_tables + std::ptrdiff_t{sequence.index} * args.max_blocks_per_seq;
-  sequence.copy_group(cache.residual.k, args.new_kv.k, head, first, values);
+  sequence.copy_group(sequence.extras.residual.k, sequence.extras.new_kv.k, head, first, values);
   for (int d = 0; d < head_dim; ++d)
     store_unit(kivi_key(cache, table, head, first, d), code_bits, values + d, head_dim);
-  sequence.copy_group(cache.residual.v, args.new_kv.v, head, first, values);
+  sequence.copy_group(sequence.extras.residual.v, sequence.extras.new_kv.v, head, first, values);
   for (int i = 0; i < kKiviGroup; ++i)
     for (int part = 0; part < head_dim / kKiviGroup; ++part)
       store_unit(kivi_value(cache, table, head, first + i, part), code_bits, values + i * head_dim + part * kKiviGroup,
@@ -100,4 +141,11 @@ void quantize_groups(ThreadPool& threads, Workspace& workspace, const KiviArgs& 
   }
 }
 
+void keep_residual(ThreadPool& threads, const KiviArgs& args) {
+  require(is_kivi(args.cache.dtype), "keep_residual", "the KV cache is neither kivi4 nor kivi2");
+  require_kv_cache(args.cache, "keep_residual");
+  HWY_DYNAMIC_DISPATCH(keep_residual_impl)(threads, args);
+}
+
 }  // namespace dculab::kernels::cpu
+#endif

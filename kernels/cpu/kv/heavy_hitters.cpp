@@ -2,21 +2,21 @@
 //
 // One task per sequence and KV head, new tokens one after the other, so the sums have the same bits for any number of
 // threads, any batch, and any way to cut the tokens into steps.
+#include "kernels/cpu/kv/heavy_hitters.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 
-#include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/preconditions.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/attention_scores.cpp"
+#define HWY_TARGET_INCLUDE "kernels/cpu/kv/heavy_hitters.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
-
-#include "kernels/cpu/cached_values-inl.hpp"
 #include "kernels/cpu/exponential-inl.hpp"
+#include "kernels/cpu/kv/formats-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -32,14 +32,6 @@ float dot(const float* q, const T* k, int head_dim) {
     products = hn::MulAdd(load_first(q + d, head_dim - d), load_first(k + d, head_dim - d), products);
   }
   return sum(products);
-}
-
-// What the K of a token and head, as dot() reads it, is to be multiplied by.
-template <typename T>
-float key_scale(const KvCacheView& cache, std::ptrdiff_t token) {
-  if constexpr (std::is_same_v<T, Int8>) return cache.k_scales[token];
-  if constexpr (std::is_same_v<T, Fp8E4m3>) return cache.k_scale * kE4m3Factor;
-  return kIsFp8<T> ? cache.k_scale : 1.0F;
 }
 
 // scores[count] become softmax weights. What lies beyond up to a whole vector is overwritten.
@@ -70,9 +62,8 @@ class AttentionScores {
   void run(ThreadPool& threads) const {
     const int kv_heads = attention_.cache.num_kv_heads;
     threads.parallel_for(attention_.num_seqs * kv_heads, [&](int task, int worker) {
-      with_cached_type(attention_.cache.dtype, [&]<typename T>(const T*) {
-        if constexpr (!kIsKivi<T>) add_sequence<T>(task / kv_heads, task % kv_heads, worker);
-      });
+      with_row_type(attention_.cache.dtype,
+                    [&]<typename T>(const T*) { add_sequence<T>(task / kv_heads, task % kv_heads, worker); });
     });
   }
 
@@ -97,6 +88,7 @@ class AttentionScores {
   template <typename T>
   void score(int seq, int kv_head, int token, int visible, float* scores) const {
     const KvCacheView& cache = attention_.cache;
+    const StoredRows<T> rows(cache);
     const std::int32_t* block_table = attention_.block_tables + std::ptrdiff_t{seq} * attention_.max_blocks_per_seq;
     const float* q = attention_.q + token * attention_.q_stride;
     q += std::ptrdiff_t{kv_head} * group_size_ * cache.head_dim;
@@ -107,7 +99,7 @@ class AttentionScores {
       const T* k = static_cast<const T*>(cache.k) + cached * cache.head_dim;
       const int last = std::min(visible, first + cache.block_size);
       for (int i = first; i < last; ++i, ++cached, k += cache.head_dim) {
-        const float scale = attention_.scale * key_scale<T>(cache, cached);
+        const float scale = attention_.scale * rows.k_scale(cached);
         for (int head = 0; head < group_size_; ++head) {
           const float product = dot(q + std::ptrdiff_t{head} * cache.head_dim, k, cache.head_dim);
           scores[std::ptrdiff_t{head} * stride_ + i] = product * scale;
@@ -139,7 +131,7 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(attention_scores_impl);
 
 void attention_scores(ThreadPool& threads, Workspace& workspace, const AttentionScoresArgs& args) {
-  require(!is_kivi(args.attention.cache.dtype), "attention_scores", "a KIVI cache is not supported");
+  require(!quantizes_together(args.attention.cache.dtype), "attention_scores", "a KIVI cache is not supported");
   require_kv_cache(args.attention.cache, "attention_scores");
   require(args.attention.alibi_slopes == nullptr, "attention_scores", "ALiBi is not supported");
   require(args.attention.sliding_window == 0, "attention_scores", "a sliding window is not supported");

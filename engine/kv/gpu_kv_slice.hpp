@@ -1,0 +1,65 @@
+// What a policy of the KV cache does around the ops of a GPU executor's layers: CpuKvSlice for a device. One file for
+// each that does more than the kernels are told anyhow; gpu_kv_slices.cpp lists them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/step_plan.hpp"
+#include "engine/executors/gpu_attention.hpp"
+#include "engine/executors/gpu_buffers.hpp"
+#include "kernels/gpu/device.hpp"
+#include "model/model_shape.hpp"
+
+namespace dculab::engine {
+
+// K and V of the new tokens of a layer, not rotated yet.
+struct GpuNewKv {
+  kernels::gpu::Input kv{};  // [tokens, stride], the first 2 * kv_width used: K, then V
+  std::int64_t stride = 0;   // values between tokens
+};
+
+// A layer of a step, as its attention runs: what both phases are told, in the order of Phase. num_seqs 0: there is
+// none.
+struct GpuKvLayer {
+  int layer = 0;
+  const float* cos_sin = nullptr;  // null with ALiBi
+  std::array<GpuAttention, 2> attention;
+  kernels::BlockBounds* bounds = nullptr;  // of the layer's blocks; null where the cache keeps none
+
+  [[nodiscard]] const GpuAttention& of(Phase phase) const { return attention[static_cast<std::size_t>(phase)]; }
+};
+
+class GpuKvSlice {
+ public:
+  virtual ~GpuKvSlice() = default;
+
+  // Of a new step, whose batch outlives it. Throws std::invalid_argument when a sequence goes on from tokens that have
+  // not been computed here.
+  virtual void begin(const StepPlan& plan, int block_size) = 0;
+
+  // Before K and V of a layer's new tokens are rotated. Once per layer and step.
+  virtual void before_rotation(const GpuNewKv& /*kv*/, int /*layer*/) {}
+
+  // Before they are written: completes what the kernel is told.
+  virtual void before_cache(kernels::gpu::ReshapeAndCache& /*args*/, int /*layer*/) {}
+
+  // Right before attention of decodes from the `first` on: leaves out of what is cached what it does not load.
+  virtual void narrow(kernels::gpu::PagedAttention& /*args*/, int /*first*/) const {}
+
+  // Runs an op that is the slice's own.
+  virtual void execute(const Op& op, const GpuKvLayer& layer);
+
+  virtual void forget(SequenceId /*id*/) {}
+
+  // From now on what was never computed here is made up: for measuring steps without a prefill.
+  virtual void make_up_unseen() {}
+};
+
+// Null where the kernels need no help.
+[[nodiscard]] std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
+                                                            const ModelShape& shape, const GpuStepLimits& limits,
+                                                            RetentionPolicy policy);
+
+}  // namespace dculab::engine

@@ -1,0 +1,53 @@
+#include "engine/kv/kv_layouts.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "core/kv/table.hpp"
+#include "engine/kv/random_values.hpp"
+
+namespace dculab::engine {
+
+const KvLayout& kv_layout(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::int8:
+      return kInt8Layout;
+    case Dtype::kivi4:
+    case Dtype::kivi2:
+      return kKiviLayout;
+    default:
+      if (std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end()) return kPlainLayout;
+  }
+  throw InputError("kv_cache_dtype " + std::string(name(dtype)) +
+                   " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+}
+
+std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& layer, const KvCacheOptions& options) {
+  return std::vector<KvPart>(layer.num_tensors, {.block_bytes = block_bytes,
+                                                 .size = block_bytes * static_cast<std::size_t>(options.num_blocks)});
+}
+
+void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed) {
+  const std::vector<std::byte> pattern = random_kv_values(dtype, seed);
+  for (std::size_t offset = 0; offset < memory.size(); offset += pattern.size())
+    std::memcpy(memory.data() + offset, pattern.data(), std::min(pattern.size(), memory.size() - offset));
+}
+
+void require_equal_heads(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds)
+    if (kind.cached_heads() != model.heads())
+      throw InputError("the KV cache of " + model.name +
+                       " would have layers of different heads, which is not supported");
+}
+
+void require_equal_head_dims(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds) {
+    const auto heads = kind.cached_heads();
+    if (!heads || heads->head_dim != model.heads().head_dim || kind.has_kv_heads() != model.kinds[0].has_kv_heads())
+      throw InputError("the KV cache of " + model.name +
+                       " would have layers of different heads, which is not supported");
+  }
+}
+
+}  // namespace dculab::engine

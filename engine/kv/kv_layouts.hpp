@@ -1,0 +1,81 @@
+// What each format of the KV cache holds of a layer. One file for each that holds more than K and V; kv_layouts.cpp
+// lists them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/ops.hpp"
+#include "lower/dculab_cpu/expanded_kv.hpp"
+#include "model/model_shape.hpp"
+
+namespace dculab::engine {
+
+struct KvCacheOptions {
+  int num_blocks = 0;
+  int block_size = 16;        // tokens
+  Dtype dtype = Dtype::f16;   // CPU: any of kKvFormats
+  int max_num_seqs = 256;     // of a step; formats that quantize tokens together
+  int residual_tokens = 128;  // the same: of each of them, in F16
+  int num_host_blocks = 0;    // for swapped sequences
+  // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
+  Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
+  bool keeps_block_bounds = false;  // critical_blocks: of the keys of each block, beside it
+};
+
+// Memory of a layer.
+struct KvPart {
+  std::size_t block_bytes = 0;  // 0: not part of the blocks
+  std::size_t size = 0;
+};
+
+// A layer with a cache of its own.
+struct KvLayerSize {
+  int num_kv_heads = 0, head_dim = 0;
+  std::size_t num_tensors = 2;  // K and V, or latents, which are both
+  [[nodiscard]] std::size_t heads(int tokens) const {
+    return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(num_kv_heads);
+  }
+};
+
+struct KvLayout {
+  // Throws InputError for a model that the CPU kernels do not serve in it.
+  void (*require_served)(const ModelShape& model, Dtype dtype);
+  // " and ...": what it holds beside the blocks, for who reads how much that takes. Null: nothing.
+  std::string (*what_beside)(const KvCacheOptions& options) = nullptr;
+  // Those of K and V, or of latents, first.
+  std::vector<KvPart> (*parts)(const KvLayerSize& layer, const KvCacheOptions& options);
+  // Of the memory of these parts. Null: the format has none.
+  kernels::KvExtras (*extras)(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options) = nullptr;
+  // Of heads that begin `rows` rows of [block_size, head_dim] further on. Null: as they are.
+  kernels::KvExtras (*of_heads)(const kernels::KvExtras& extras, std::ptrdiff_t rows) = nullptr;
+  // Values in [-1, 1) everywhere.
+  void (*fill_randomly)(const kernels::KvCacheView& view, std::span<const std::span<std::byte>> parts,
+                        std::uint64_t seed);
+};
+
+// Throws InputError for what no KV cache is stored in.
+[[nodiscard]] const KvLayout& kv_layout(Dtype dtype);
+
+extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout;
+
+// ---- For layouts ----
+
+// K and V (or latents) of `block_bytes` a block.
+[[nodiscard]] std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& layer,
+                                              const KvCacheOptions& options);
+
+// Repeats random_kv_values over the memory.
+void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed);
+
+// All layers have the same heads in the KV cache. Throws InputError for a model whose layers have different ones, or
+// none.
+void require_equal_heads(const ModelShape& model);
+
+// All layers have heads of one size in the KV cache, however many. Throws InputError likewise.
+void require_equal_head_dims(const ModelShape& model);
+
+}  // namespace dculab::engine

@@ -1,0 +1,29 @@
+// What formats and policies of the KV cache change in how kernels do the ops of a layer. One file for each that changes
+// something; kv_lowering.cpp lists them.
+#pragma once
+
+#include "core/op.hpp"
+#include "lower/kernel_library.hpp"
+#include "lower/launch.hpp"
+
+namespace dculab::lower {
+
+struct KvFormatLowering {
+  // On a CPU: adds to rope_and_cache what it costs to write the new tokens. Null: nothing but their bytes.
+  void (*add_cache_work)(Launch& launch, const Op& op) = nullptr;
+};
+[[nodiscard]] const KvFormatLowering& kv_format_lowering(Dtype dtype);
+
+extern const KvFormatLowering kKiviLowering;
+
+// ---- H2O's pass over the keys: OpKind::attention_scores ----
+
+// Each new token walks what it sees, and the group walks it together.
+[[nodiscard]] AttentionTile heavy_hitters_tile(const AttentionWork& work);
+
+// On a CPU (kernels/cpu/kv/heavy_hitters.cpp) it takes one query head and one token at a time: each score is a sum over
+// the lanes of a vector, 10 full vectors where attention's 64 scores of a tile take next to none, and K is widened for
+// each head again, neither shaped nor gathered. `per_score`: instructions of a softmax.
+void score_head_by_head(Arithmetic& arithmetic, double scores, int heads, double per_score);
+
+}  // namespace dculab::lower

@@ -1,0 +1,78 @@
+// The kernels of policies of the KV cache: the closed form of their traffic against the replay of what they touch.
+#include <cmath>
+#include <string>
+
+#include "core/kv/table.hpp"
+#include "engine/recording/op_recorder.hpp"
+#include "tests/replay/kernel_grid.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab {
+namespace {
+
+struct PolicyCase {
+  std::string op;
+  KvRetention retention;
+  int kv_heads, head_dim, block_size, batch;
+  Dtype kv = Dtype::f16;
+};
+
+constexpr KvRetention sinks_of(int sinks, int window) {
+  return {.policy = RetentionPolicy::sinks, .sink_tokens = sinks, .window_tokens = window};
+}
+constexpr KvRetention hitters_of(int hitters, int window) {
+  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
+}
+
+[[nodiscard]] ModelShape model_of(const PolicyCase& what) {
+  ModelShape model;
+  model.name = "llama";
+  model.layers.assign(1, 0);
+  model.kinds[0].gqa().heads = {8, what.kv_heads, what.head_dim};
+  model.hidden_size = 8 * what.head_dim;
+  model.kinds[0].mlp.intermediate_size = 64;
+  model.vocab_size = 200;
+  model.max_position_embeddings = 4096;
+  model.dtype = Dtype::f16;
+  return model;
+}
+
+// A step in which every sequence is full. Calls report(comparison, machine).
+template <class Report>
+void replay_policy(const PolicyCase& what, Report&& report) {
+  EngineOptions options;
+  options.block_size = what.block_size;
+  options.kv_cache_dtype = what.kv;
+  options.kv_retention = what.retention;
+  options.weights = {Dtype::f16, 0};
+  const auto context = static_cast<int>(kv_capacity(what.retention, what.block_size)) + 1;
+  Batch batch = uniform_batch(Phase::decode, what.batch, context, what.retention, what.block_size);
+  for (SequenceSlice& sequence : batch.sequences)  // each at a position of its own
+    sequence.num_evicted_tokens += static_cast<int>(sequence.id) * what.block_size;
+  for (const sim::Machine& machine : kernel_machines()) {
+    const engine::RecordedOp op = engine::record_op(model_of(what), options, batch, what.op, machine.waves.wave_size,
+                                                    lower::dculab_gpu::Units::vector);
+    report(sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off), machine.name);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay", "[once]") {
+  const PolicyCase cases[] = {{"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3},
+                              {"shift_sink_keys", sinks_of(32, 60), 8, 64, 16, 8, Dtype::fp8_e4m3},
+                              {"attention_scores", hitters_of(300, 212), 8, 128, 16, 1},
+                              {"attention_scores", hitters_of(200, 312), 2, 128, 16, 4},
+                              {"attention_scores", hitters_of(800, 800), 4, 64, 64, 2, Dtype::bf16}};
+  for (const PolicyCase& what : cases)
+    replay_policy(what, [&](const sim::ReplayComparison& comparison, const std::string& machine) {
+      INFO(what.op << ", " << what.kv_heads << " KV heads of " << what.head_dim << ", " << machine << ", "
+                   << comparison.kernel);
+      const auto& dram = comparison.levels.back();
+      CAPTURE(dram.closed_form.value(), dram.replayed.value());
+      CHECK(std::abs(dram.closed_form / dram.replayed - 1) <= 0.05);
+      CHECK(comparison.resources != "assumed");
+    });
+}
+
+}  // namespace dculab
