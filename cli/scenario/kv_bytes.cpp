@@ -13,7 +13,7 @@ Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& option
   const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
   const auto tokens = static_cast<int>(kept);
   const Bytes of_token = kv_bytes_per_token(model, options.kv_cache_dtype);
-  if (is_kivi(options.kv_cache_dtype)) {
+  if (quantizes_together(options.kv_cache_dtype)) {
     const int quantized = kivi_quantized_tokens(tokens, options.kv_residual_tokens);
     return quantized * of_token + (tokens - quantized) * kv_bytes_per_token(model, Dtype::f16);
   }

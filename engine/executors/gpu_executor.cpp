@@ -237,7 +237,11 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
   const GpuAttention attention =
       attention_of(op, layer, phase, lower::dculab_gpu::attention_tile(op, plan_->attention_split));
   if (phase == Phase::prefill) return device_->prefill_attention(attention.prefill());
-  for_decode_runs(inputs, [&](int first, int count) { device_->paged_attention(attention.decode(first, count)); });
+  for_decode_runs(inputs, [&](int first, int count) {
+    kernels::gpu::PagedAttention args = attention.decode(first, count);
+    if (kv_slice_ != nullptr) kv_slice_->narrow(args, first);
+    device_->paged_attention(args);
+  });
 }
 
 // Those up to the last that is wanted: one transfer.

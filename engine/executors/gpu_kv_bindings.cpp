@@ -50,7 +50,8 @@ void GpuExecutor::execute_kv_op(const Op& op, int layer) {
   kv_slice_->execute(op, {.layer = layer,
                           .cos_sin = positions_[op.layer_kind].cos_sin.as<float>(),
                           .attention = {attention_of(op, layer, static_cast<Phase>(0), {}),
-                                        attention_of(op, layer, static_cast<Phase>(1), {})}});
+                                        attention_of(op, layer, static_cast<Phase>(1), {})},
+                          .bounds = kv_.block_bounds(layer)});
 }
 
 }  // namespace dculab::engine

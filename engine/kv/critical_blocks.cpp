@@ -20,6 +20,7 @@ void grow_to(std::vector<T>& values, std::size_t size) {
 void CriticalBlocks::begin(const StepPlan& plan, int block_size) {
   for (std::vector<std::int32_t>& starts : written_) starts.assign(1, 0);
   budgets_.clear();
+  has_chosen_ = false;
   recent_blocks_ = plan.kv_retention.recent_blocks;
   for (const SequenceSlice& slice : plan.batch.sequences) add_sequence(slice, plan.kv_retention, block_size);
   make_room();
@@ -93,10 +94,13 @@ void CriticalBlocks::choose(const Op& op, const CpuKvLayer& layer) {
                                         .recent_blocks = recent_blocks_,
                                         .upper_bounds = upper_bounds_.data(),
                                         .chosen = chosen_});
+  has_chosen_ = true;
 }
 
 void CriticalBlocks::narrow(kernels::PagedAttentionArgs& args, Phase phase) const {
-  if (phase == Phase::decode) args = kernels::over_chosen_blocks(args, chosen_);
+  if (phase != Phase::decode) return;
+  if (!has_chosen_) throw std::invalid_argument("plan: attention over critical blocks that nobody has chosen");
+  args = kernels::over_chosen_blocks(args, chosen_);
 }
 
 }  // namespace dculab::engine

@@ -25,7 +25,7 @@ class CriticalBlocks final : public CpuKvSlice {
   // update_block_bounds, choose_critical_blocks.
   void execute(const Op& op, const CpuKvLayer& layer) override;
 
-  // Decodes: to the blocks that were chosen last.
+  // Decodes: to the blocks that were chosen last. Throws std::invalid_argument where the step has chosen none.
   void narrow(kernels::PagedAttentionArgs& args, Phase phase) const override;
 
   // For tests: what was chosen last, with the places of the blocks in their sequences.
@@ -49,6 +49,7 @@ class CriticalBlocks final : public CpuKvSlice {
   std::vector<float> upper_bounds_, queries_;
   std::vector<std::int32_t> places_, tables_, contexts_, starts_;
   kernels::ChosenBlocks chosen_{};
+  bool has_chosen_ = false;
 };
 
 }  // namespace dculab::engine

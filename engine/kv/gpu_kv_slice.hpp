@@ -26,6 +26,7 @@ struct GpuKvLayer {
   int layer = 0;
   const float* cos_sin = nullptr;  // null with ALiBi
   std::array<GpuAttention, 2> attention;
+  kernels::BlockBounds* bounds = nullptr;  // of the layer's blocks; null where the cache keeps none
 
   [[nodiscard]] const GpuAttention& of(Phase phase) const { return attention[static_cast<std::size_t>(phase)]; }
 };
@@ -43,6 +44,9 @@ class GpuKvSlice {
 
   // Before they are written: completes what the kernel is told.
   virtual void before_cache(kernels::gpu::ReshapeAndCache& /*args*/, int /*layer*/) {}
+
+  // Right before attention of decodes from the `first` on: leaves out of what is cached what it does not load.
+  virtual void narrow(kernels::gpu::PagedAttention& /*args*/, int /*first*/) const {}
 
   // Runs an op that is the slice's own.
   virtual void execute(const Op& op, const GpuKvLayer& layer);

@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "engine/kv/gpu_critical_blocks.hpp"
 #include "engine/kv/gpu_heavy_hitters.hpp"
 #include "engine/kv/gpu_kv_slice.hpp"
 #include "engine/kv/gpu_sinks.hpp"
@@ -22,6 +23,8 @@ std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu
       return std::make_unique<GpuSinkKeys>(device, shape, limits);
     case RetentionPolicy::heavy_hitters:
       return std::make_unique<GpuHeavyHitters>(device, shape, limits);
+    case RetentionPolicy::critical_blocks:
+      return std::make_unique<GpuCriticalBlocks>(device, shape, limits);
   }
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -60,17 +61,21 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
     num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
   }
   const bool has_scales = options.dtype == Dtype::int8;
-  pools_of_layer_ = has_scales ? 2 * num_tensors_ : num_tensors_;
+  pools_of_layer_ = (has_scales ? 2 * num_tensors_ : num_tensors_) + (options.keeps_block_bounds ? 1 : 0);
   const std::size_t row = static_cast<std::size_t>(head_dim_) * static_cast<std::size_t>(bits(options.dtype)) / 8;
   for (int owner = 0; owner <= std::ranges::max(owners_); ++owner)
-    for (std::size_t pool = 0; pool < pools_of_layer_; ++pool) add_pool(pool < num_tensors_ ? row : sizeof(float));
+    for (std::size_t pool = 0; pool < pools_of_layer_; ++pool)
+      if (options.keeps_block_bounds && pool + 1 == pools_of_layer_)
+        add_pool(static_cast<std::size_t>(kernels::block_bounds_bytes(1, head_dim_)), 1);
+      else
+        add_pool(pool < num_tensors_ ? row : sizeof(float), options.block_size);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
   host_pools_ = make_host_pools(device_, options.num_host_blocks, bytes_per_block());
 }
 
-void GpuKvStorage::add_pool(std::size_t row_bytes) {
+void GpuKvStorage::add_pool(std::size_t row_bytes, int rows_per_head) {
   const std::size_t block_bytes =
-      row_bytes * static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
+      row_bytes * static_cast<std::size_t>(rows_per_head) * static_cast<std::size_t>(num_kv_heads_);
   pools_.push_back(
       {DeviceMemory(device_, block_bytes * static_cast<std::size_t>(options_.num_blocks), OperandRole::kv_read),
        block_bytes, row_bytes});
@@ -89,10 +94,16 @@ kernels::KvCacheView GpuKvStorage::layer(int index) const {
                             .value_dim = value_dim_};
   const bool is_fp8 = options_.dtype == Dtype::fp8_e4m3 || options_.dtype == Dtype::fp8_e5m2;
   if (is_fp8 && !fp8_scales_.empty()) view.extras = fp8_scales_[static_cast<std::size_t>(index)];
-  if (pools_of_layer_ == num_tensors_) return view;
-  view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
-                                      .v = pools[pools_of_layer_ - 1].memory.as<float>()};
+  if (options_.dtype == Dtype::int8)
+    view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
+                                        .v = pools[2 * num_tensors_ - 1].memory.as<float>()};
   return view;
+}
+
+kernels::BlockBounds* GpuKvStorage::block_bounds(int index) const {
+  if (!options_.keeps_block_bounds) return nullptr;
+  const auto owner = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]);
+  return pools_[(owner + 1) * pools_of_layer_ - 1].memory.as<kernels::BlockBounds>();
 }
 
 std::size_t GpuKvStorage::bytes_per_block() const {
@@ -128,6 +139,7 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
     return static_cast<BlockId>((slot / options_.block_size * num_kv_heads_ + head) * options_.block_size +
                                 slot % options_.block_size);
   };
+  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   std::vector<BlockCopy> copies;
   for (const SlotMove& move : moves)
     for (int head = 0; head < num_kv_heads_; ++head)
@@ -190,10 +202,13 @@ void GpuKvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const
 void GpuKvStorage::fill_randomly(std::uint64_t seed) {
   const std::size_t rows = static_cast<std::size_t>(options_.num_blocks) *
                            static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
-  const std::vector<float> scales(pools_of_layer_ > num_tensors_ ? rows : 0, 1.0F / 127);
+  const std::vector<float> scales(options_.dtype == Dtype::int8 ? rows : 0, 1.0F / 127);
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     void* const memory = pools_[i].memory.as();
-    if (i % pools_of_layer_ < num_tensors_)
+    if (options_.keeps_block_bounds && (i + 1) % pools_of_layer_ == 0)
+      engine::fill_randomly(*device_, memory, pools_[i].block_bytes * static_cast<std::size_t>(options_.num_blocks),
+                            Dtype::bf16, seed);
+    else if (i % pools_of_layer_ < num_tensors_)
       engine::fill_randomly(*device_, memory, rows * pools_[i].row_bytes, options_.dtype, seed);
     else
       device_->upload(memory, scales.data(), rows * sizeof(float));

@@ -23,6 +23,8 @@ class GpuKvStorage {
 
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
+  // Of the blocks of the same; null where none are kept.
+  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
   // As KvStorage has it.
@@ -49,7 +51,7 @@ class GpuKvStorage {
   struct Pool {
     DeviceMemory memory;
     std::size_t block_bytes = 0;
-    std::size_t row_bytes = 0;  // of a token and head
+    std::size_t row_bytes = 0;  // of a token and head; of bounds, of a block and head
 
     [[nodiscard]] std::byte* at(BlockId block) const {
       return memory.as<std::byte>() + block_bytes * static_cast<std::size_t>(block);
@@ -58,7 +60,7 @@ class GpuKvStorage {
   // Of the pools: what copies are numbered by, from where a pool begins.
   enum class Unit : std::uint8_t { block, row };
 
-  void add_pool(std::size_t row_bytes);
+  void add_pool(std::size_t row_bytes, int rows_per_head);
   void copy_in_order(std::span<const BlockCopy> copies, Unit unit);
   void copy_independent(std::span<const BlockCopy> copies, Unit unit);
 
@@ -66,7 +68,7 @@ class GpuKvStorage {
   KvCacheOptions options_;
   int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
-  std::size_t num_tensors_ = 2;  // of a layer: K and V, or latents; with int8 as many scales follow
+  std::size_t num_tensors_ = 2;  // of a layer: K and V, or latents; with int8 as many scales follow; bounds come last
   std::size_t pools_of_layer_ = 2;
   std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
   std::vector<kernels::Fp8KvScales> fp8_scales_;  // [num_layers], or empty

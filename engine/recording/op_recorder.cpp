@@ -126,7 +126,10 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
   GpuExecutor executor(
       kernels::gpu::open_host_device({.wave_size = wave_size, .recorder = &recorder, .matrix_cores = cores}),
       zero_weights(layer, plain_dtype(layer, options.weights)),
-      {num_blocks, options.block_size, options.kv_cache_dtype},
+      {.num_blocks = num_blocks,
+       .block_size = options.block_size,
+       .dtype = options.kv_cache_dtype,
+       .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget},
       {.activation_dtype = options.activation_dtype,
        .partition_tokens = options.attention_split.partition_tokens,
        .limits = {.max_num_batched_tokens = tokens_of(batch),

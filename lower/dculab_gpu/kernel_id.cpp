@@ -127,22 +127,20 @@ namespace {
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }
 
-// kernels/gpu/launch/critical_blocks.cpp.
-[[nodiscard]] KernelId bound_kernel(const AttentionWork& work, int wave) {
-  const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
-  return {.kernel = Kernel::bound_blocks,
-          .wave_size = wave,
-          .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
-}
-
 [[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
-  if (op.kind == OpKind::shift_sink_keys) {
-    const Dtype stored = op.attention.kv_dtype;
-    return is_cache(stored) ? KernelId{.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = stored}
-                            : KernelId{};
-  }
   const AttentionWork& work = op.attention;
+  if (op.kind == OpKind::choose_critical_blocks) {  // kernels/gpu/launch/critical_blocks.cpp
+    const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
+    return {.kernel = Kernel::bound_blocks,
+            .wave_size = wave,
+            .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
+  }
   if (!is_cache(work.kv_dtype)) return {};
+  if (op.kind == OpKind::shift_sink_keys)
+    return {.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = work.kv_dtype};
+  if (op.kind == OpKind::update_block_bounds && !is_plain_cache(work.kv_dtype)) return {};
+  if (op.kind == OpKind::update_block_bounds)
+    return {.kernel = Kernel::update_block_bounds, .wave_size = wave, .stored = work.kv_dtype};
   return {.kernel = Kernel::attention_scores,
           .wave_size = wave,
           .lane_heads = heads_scored_at_once(work),
@@ -186,12 +184,9 @@ KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
                                                   : decode_kernel(op.attention, wave, heads_per_workgroup);
     case OpKind::activation_mul:
       return {.kernel = activation_kernel(op), .wave_size = wave};
-    case OpKind::update_block_bounds:
-      if (!is_plain_cache(op.attention.kv_dtype)) return {};
-      return {.kernel = Kernel::update_block_bounds, .wave_size = wave, .stored = op.attention.kv_dtype};
-    case OpKind::choose_critical_blocks:
-      return bound_kernel(op.attention, wave);
     case OpKind::shift_sink_keys:
+    case OpKind::update_block_bounds:
+    case OpKind::choose_critical_blocks:
     case OpKind::attention_scores:
       return kv_policy_kernel(op, wave);
     case OpKind::output_gate:  // priced only

@@ -1,4 +1,5 @@
 // The whole shipped model with the GPU kernels, run on the host, against the CPU engine.
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
@@ -52,13 +53,15 @@ std::vector<std::string> texts_on(DeviceKind device, const EngineOptions& engine
   options.device = {device, 0};
   options.engine = engine;
   options.num_threads = 2;
-  options.kv_cache_memory = 9 * engine.block_size * Bytes(4 * 2 * 256 * bits(engine.kv_cache_dtype) / 8);
+  Bytes block = engine.block_size * Bytes(4 * 2 * 256 * bits(engine.kv_cache_dtype) / 8);
+  if (engine.kv_retention.policy == RetentionPolicy::critical_blocks) block += Bytes(4 * 2 * 256 * 2);  // bounds
+  options.kv_cache_memory = 9 * block;
   Generator generator(kModels / "dculab-tiny", options);
   std::vector<TextRequest> requests;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and"})
     requests.push_back({.prompt = prompt, .max_tokens = kSanitized ? 10 : 20, .eos = EosHandling::ignore});
   const Generation generation = generator.generate(requests);
-  CHECK((generation.report.num_preemptions > 0) == (engine.kv_retention.policy == RetentionPolicy::all));
+  CHECK((generation.report.num_preemptions > 0) == !drops_tokens(engine.kv_retention.policy));
   std::vector<std::string> texts;
   for (const Completion& completion : generation.completions) texts.push_back(completion.text);
   return texts;
@@ -76,11 +79,13 @@ constexpr KvRetention kWindow{.policy = RetentionPolicy::window, .window_tokens 
 constexpr KvRetention kSinks{.policy = RetentionPolicy::sinks, .sink_tokens = 4, .window_tokens = 9};
 constexpr KvRetention kHitters{.policy = RetentionPolicy::heavy_hitters, .window_tokens = 7, .heavy_hitter_tokens = 7};
 
+constexpr KvRetention kCritical{.policy = RetentionPolicy::critical_blocks, .kv_budget = 0.5};
+
 constexpr std::pair<KvRetention, Dtype> kChoices[] = {
     {{}, Dtype::f16},           {kWindow, Dtype::f16},   {kHitters, Dtype::fp8_e4m3}, {{}, Dtype::bf16},
     {kSinks, Dtype::fp8_e5m2},  {kHitters, Dtype::bf16}, {{}, Dtype::fp8_e4m3},       {kSinks, Dtype::f16},
     {kWindow, Dtype::fp8_e4m3}, {{}, Dtype::fp8_e5m2},   {{}, Dtype::int8},           {kHitters, Dtype::int8},
-    {kSinks, Dtype::int8}};
+    {kSinks, Dtype::int8},      {kCritical, Dtype::f16}, {kCritical, Dtype::bf16},    {kCritical, Dtype::fp8_e4m3}};
 
 }  // namespace
 
@@ -101,6 +106,8 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu when sequences ar
   EngineOptions engine;
   engine.preemption_mode = PreemptionMode::swap;
   engine.swap_space = Bytes(1 << 20);
+  check_same_texts(engine);
+  engine.kv_retention = kCritical;
   check_same_texts(engine);
 }
 
