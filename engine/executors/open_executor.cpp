@@ -74,7 +74,8 @@ Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const
   require_gpu_runnable(model, options.activation_dtype, options.activations);
   return weight_footprint(model, options.weights) +
          gpu_step_memory(model, options.activation_dtype, step_limits(options),
-                         options.attention_split.partition_tokens, options.block_size);
+                         options.attention_split.partition_tokens, options.block_size) +
+         gpu_kv_policy_memory(model, options) * options.max_num_seqs;
 }
 
 EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {

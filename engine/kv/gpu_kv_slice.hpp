@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/engine_options.hpp"
 #include "core/step_plan.hpp"
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_buffers.hpp"
@@ -61,5 +62,8 @@ class GpuKvSlice {
 [[nodiscard]] std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                                             const ModelShape& shape, const GpuStepLimits& limits,
                                                             RetentionPolicy policy);
+
+// Device memory of a sequence that the policy of these options keeps beside the blocks, while it runs.
+[[nodiscard]] Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options);
 
 }  // namespace dculab::engine
