@@ -5,7 +5,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr int kMostHeads = 1 << 16;
+constexpr int kMostFewHeads = 1 << 16;
 constexpr int kMostWaiting = 1 << 24;
 constexpr auto kAssignments = std::to_array<Choice<HeadAssignment>>(
     {{"by_load", HeadAssignment::by_load}, {"many", HeadAssignment::many}, {"few", HeadAssignment::few}});
@@ -15,7 +15,7 @@ constexpr auto kAssignments = std::to_array<Choice<HeadAssignment>>(
 void read_groups_by_load(MapReader reader, std::optional<GroupsByLoad>& groups, FewHeadsChoice& choice) {
   if (!reader.is_present()) return;
   GroupsByLoad& read = groups.emplace();
-  reader.optional("num_key_value_heads", choice.num_key_value_heads, between(1, kMostHeads));
+  reader.optional("num_key_value_heads", choice.num_key_value_heads, between(1, kMostFewHeads));
   reader.optional("model", choice.model);
   if ((choice.num_key_value_heads > 0) != choice.model.empty())
     reader.complain(*reader.node(), reader.path() +

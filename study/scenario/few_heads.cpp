@@ -7,7 +7,7 @@
 namespace dculab::study {
 namespace {
 
-constexpr const char* kKey = "engine.groups_by_load";
+constexpr const char* kGroupsKey = "engine.groups_by_load";
 
 }  // namespace
 
@@ -18,13 +18,13 @@ std::optional<FewHeads> resolve_few_heads(const config::Scenario& scenario, cons
   FewHeads few = choice.model.empty()
                      ? FewHeads{with_kv_heads(model, choice.num_key_value_heads), FewWeights::kv_projections}
                      : FewHeads{engine::read_model_shape(find_model(choice.model)), FewWeights::all};
-  refuse_key(scenario, kKey, few_heads_problems(model, few.model, options));
+  refuse_key(scenario, kGroupsKey, few_heads_problems(model, few.model, options));
   return few;
 }
 
 void refuse_groups_by_load(const config::Scenario& scenario, const std::string& what) {
   if (scenario.options.groups_by_load)
-    refuse_key(scenario, kKey, {what + "; groups by load are of requests that are served over time"});
+    refuse_key(scenario, kGroupsKey, {what + "; groups by load are of requests that are served over time"});
 }
 
 }  // namespace dculab::study

@@ -208,7 +208,7 @@ TEST_CASE("whoever is preempted keeps its heads, and no block is lost", "[groups
     std::mt19937 random(7);
     double arrival = 0;
     for (SequenceId id = 0; id < 150; ++id) {
-      arrival += std::exponential_distribution<>(id % 60 < 30 ? 0.15 : 0.6)(random);
+      arrival += std::exponential_distribution<>(id % 60 < 30 ? 0.02 : 0.3)(random);
       server.submit(arrival, id, std::uniform_int_distribution(1, 60)(random),
                     std::uniform_int_distribution(1, 60)(random));
     }

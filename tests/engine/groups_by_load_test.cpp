@@ -54,10 +54,13 @@ std::vector<Request> some_requests() {
 
 // With the weights of one set, a request at a time.
 std::vector<TokenId> alone(const ModelWeights& weights, EngineOptions options, int block_size, const Request& request) {
+  const int num_blocks = 1600 / block_size;
   options.groups_by_load.reset();
   options.block_size = block_size;
-  CpuExecutor executor(weights, {.num_blocks = 60, .block_size = block_size, .dtype = options.kv_cache_dtype}, 1);
-  Scheduler scheduler(options, {.num_blocks = 60, .max_position_embeddings = weights.shape.max_position_embeddings});
+  CpuExecutor executor(weights, {.num_blocks = num_blocks, .block_size = block_size, .dtype = options.kv_cache_dtype},
+                       1);
+  Scheduler scheduler(options,
+                      {.num_blocks = num_blocks, .max_position_embeddings = weights.shape.max_position_embeddings});
   LogitsSource tokens(executor);
   WallClock clock;
   std::vector<TokenId> text;
@@ -135,7 +138,6 @@ TEST_CASE("with too few blocks requests of both sets are preempted, and end with
     EngineOptions options = options_of(many.shape);
     options.preemption_mode = mode;
     options.swap_space = 8 * kMiB;
-    options.groups_by_load->usage_above = 0.5, options.groups_by_load->usage_below = 0.1;
     const Served served = serve(many, few, options, requests, 33);
     check_texts(served.texts, many, few, options, requests);
     CHECK(served.preemptions > 0);
@@ -191,9 +193,9 @@ TEST_CASE("what goes with no second set of heads is refused", "[groups_by_load]"
   CHECK_THROWS_WITH(load_few_heads(many, 3, {}, options), ContainsSubstring("cannot be pooled"));
   OpenModel model = open_model(many, options, DraftWeights(), open_device({}), 40, 1);
   CHECK_THROWS_WITH(model.executor->with_few_heads(few, 8), ContainsSubstring("not those of the model"));
-  CHECK_THROWS_WITH(open_model(many, options, DraftWeights(), open_device({.kind = DeviceKind::host_gpu}), 40, 1)
-                        .executor->with_few_heads(few, 16),
-                    ContainsSubstring("--device cpu"));
+  OpenModel on_gpu = open_model(many, options_of(many.shape, Dtype::f16), DraftWeights(),
+                                open_device({.kind = DeviceKind::host_gpu}), 40, 1);
+  CHECK_THROWS_WITH(add_few_heads(on_gpu, few, options), ContainsSubstring("--device cpu"));
   CHECK_THAT(problems({.prefill_replicas = 1, .decode_replicas = 1}, options).front(),
              ContainsSubstring("groups_by_load"));
 }
