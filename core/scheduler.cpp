@@ -56,8 +56,8 @@ ScheduledStep Scheduler::schedule() {
                      .few_heads = groups_ ? make_batch(HeadSet::few) : Batch(),
                      .sequences = scheduled_sequences(),
                      .swapped_out = std::exchange(swapped_out_, {}),
-                     .swapped_in = std::exchange(swapped_in_, {}),
                      .copies = std::exchange(copies_, {}),
+                     .swapped_in = std::exchange(swapped_in_, {}),
                      .received = std::exchange(received_, {})};
   if (groups_ && !step_.empty()) {
     ++head_sets_.steps;

@@ -58,8 +58,8 @@ struct ScheduledStep {
   std::vector<ScheduledSequence> sequences;  // of the batch, where tokens may be drafted; empty without speculation
   // To be made before the batch runs, in this order.
   std::vector<BlockCopy> swapped_out;  // to the host's blocks
+  std::vector<BlockCopy> copies;       // within the pool; from blocks that may be given out again, but for swapping in
   std::vector<BlockCopy> swapped_in;   // from the host's blocks
-  std::vector<BlockCopy> copies;       // within the pool
   std::vector<ReceivedBlocks> received{};
 };
 

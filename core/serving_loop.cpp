@@ -8,6 +8,17 @@
 #include "core/error.hpp"
 
 namespace dculab {
+namespace {
+
+// In the order of ScheduledStep.
+template <class Cache>
+void move_blocks(Cache& cache, const ScheduledStep& step) {
+  if (!step.swapped_out.empty()) cache.swap_blocks(step.swapped_out, {});
+  if (!step.copies.empty()) cache.copy_blocks(step.copies);
+  if (!step.swapped_in.empty()) cache.swap_blocks({}, step.swapped_in);
+}
+
+}  // namespace
 
 void ServingReport::add(const Sequence& sequence, RequestRecords records) {
   if (records == RequestRecords::keep)
@@ -96,10 +107,7 @@ Seconds ServingLoop::execute(ScheduledStep scheduled, Seconds begin) {
   const bool has_many = !scheduled.batch.sequences.empty(), has_few = !scheduled.few_heads.sequences.empty();
   plan_.batch = {};
   if (!has_many && !has_few) return begin;  // a wall clock woke up before the next arrival
-  Executor& first = has_many ? parts_.executor : *parts_.few_heads.executor;
-  if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
-    first.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
-  if (!scheduled.copies.empty()) first.copy_blocks(scheduled.copies);
+  move_blocks(has_many ? parts_.executor : *parts_.few_heads.executor, scheduled);
   if (!scheduled.received.empty()) receive(scheduled);
   if (parts_.drafter != nullptr) draft(scheduled);
   if (has_many) run_batch(std::move(scheduled.batch), parts_.plan, parts_.executor);
@@ -141,9 +149,7 @@ void ServingLoop::receive(const ScheduledStep& scheduled) {
 
 void ServingLoop::draft(ScheduledStep& scheduled) {
   Drafter& drafter = *parts_.drafter;
-  if (!scheduled.swapped_out.empty() || !scheduled.swapped_in.empty())
-    drafter.swap_blocks(scheduled.swapped_out, scheduled.swapped_in);
-  if (!scheduled.copies.empty()) drafter.copy_blocks(scheduled.copies);
+  move_blocks(drafter, scheduled);
   Drafter::Proposal proposal = drafter.propose(scheduled.batch, scheduled.sequences);
   drafting_ = proposal.duration;
   parts_.clock.step_took(drafting_);

@@ -59,7 +59,8 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
   layout_.require_served(model, options.dtype);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   require_room(model, options);
-  memory_ = std::make_shared<AnonymousMemory>(lay_out(model));
+  lay_out(model);
+  memory_ = std::make_shared<AnonymousMemory>(bytes());
   host_memory_ =
       std::make_shared<AnonymousMemory>(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
   take_memory(model.has_latents());
@@ -69,19 +70,18 @@ KvStorage::KvStorage(const ModelShape& model, int block_size, const KvStorage& s
     : options_(shared.options_), layout_(shared.layout_), owners_(kv_owners(model)) {
   options_.block_size = block_size;
   layout_.require_served(model, options_.dtype);
-  const std::size_t bytes = lay_out(model);
+  lay_out(model);
   const bool is_counted_by_sequence = quantizes_together(options_.dtype);  // its newest tokens are
-  if (is_counted_by_sequence || bytes != shared.memory_->size_bytes() || bytes_per_block() != shared.bytes_per_block())
+  if (is_counted_by_sequence || bytes() != shared.bytes() || bytes_per_block() != shared.bytes_per_block())
     throw InputError("KV blocks of " + model.name + " with " + std::to_string(block_size) +
                      " tokens are not those of the model that it shares them with");
   memory_ = shared.memory_, host_memory_ = shared.host_memory_;
   take_memory(model.has_latents());
 }
 
-std::size_t KvStorage::lay_out(const ModelShape& model) {
+void KvStorage::lay_out(const ModelShape& model) {
   const Mla* const latents = model.kinds.front().mla();
   const int head_dim = model.heads().head_dim;
-  std::size_t bytes = 0;
   for (int index = 0; index < model.num_layers(); ++index) {
     if (model.kv_source(index) != index) continue;
     const KvLayerSize size{.num_kv_heads = model.layer(index).cached_heads()->num_key_value_heads,
@@ -97,8 +97,13 @@ std::size_t KvStorage::lay_out(const ModelShape& model) {
     Layer& layer = layers_.back();
     layer.num_format_parts = layer.parts.size();
     if (options_.keeps_block_bounds) layer.parts.push_back(bounds_of(size, options_));
-    for (const KvPart& part : layer.parts) bytes += rounded_up(part.size);
   }
+}
+
+std::size_t KvStorage::bytes() const {
+  std::size_t bytes = 0;
+  for (const Layer& layer : layers_)
+    for (const KvPart& part : layer.parts) bytes += rounded_up(part.size);
   return bytes;
 }
 

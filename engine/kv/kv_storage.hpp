@@ -77,7 +77,8 @@ class KvStorage {
       return std::span(memory).first(num_format_parts);
     }
   };
-  [[nodiscard]] std::size_t lay_out(const ModelShape& model);  // returns the bytes of it all
+  void lay_out(const ModelShape& model);
+  [[nodiscard]] std::size_t bytes() const;  // of all layers
   void take_memory(bool has_latents);
   void move_slot(const Layer& layer, std::size_t part, const SlotMove& move);
   // Calls move(here, bytes) for each part of a block, layer after layer.

@@ -183,8 +183,8 @@ TEST_CASE("two sets of KV heads are served and simulated side by side") {
   const Json study = run_for_json({"study", "measured/groups_by_load", "--measure", "--host",
                                    folder.write("cpu.yaml", kGenerousCpu), "--set", "measure.repeats=1", "--set",
                                    "workload.requests=12", "--set", "workload.requests_per_second=200", "--set",
-                                   "engine.groups_by_load={num_key_value_heads: 2, waiting_above: 2}", "--set",
-                                   "sweep={engine.groups_by_load.heads: [by_load, few]}"});
+                                   "engine.groups_by_load={num_key_value_heads: 2, waiting_above: 2, waiting_below: 1}",
+                                   "--set", "sweep={engine.groups_by_load.heads: [by_load, few]}"});
   CHECK(study.at("compared") == 10);
   for (const Json& point : study.at("points"))
     for (const char* side : {"simulated", "measured"}) {

@@ -74,8 +74,8 @@ class CachedMemory {
     REQUIRE(step.batch.num_tokens() <= options_.max_num_batched_tokens);
     REQUIRE(static_cast<int>(step.batch.sequences.size()) <= options_.max_num_seqs);
     copy(step.swapped_out, memory_, host_memory_);
-    copy(step.swapped_in, host_memory_, memory_);
     copy(step.copies, memory_, memory_);
+    copy(step.swapped_in, host_memory_, memory_);
     served_.num_copies += static_cast<int>(step.copies.size());
     const Batch batch = options_.speculative_config.enabled() ? drafted(step) : step.batch;
     REQUIRE(batch.num_tokens() <= options_.max_num_batched_tokens);
