@@ -37,6 +37,8 @@ void choose_batch(OfflineRun& run, const Machine& machine, const ModelShape& mod
       return "matmul";
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
+    case OpKind::update_block_bounds:
+    case OpKind::choose_critical_blocks:
       return "attention";
     default:
       return "other";
