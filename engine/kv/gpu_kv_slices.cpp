@@ -34,6 +34,7 @@ Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options
   switch (retention.policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:
+    case RetentionPolicy::critical_blocks:  // its bounds belong to the blocks
       return {};
     case RetentionPolicy::sinks:
       return GpuSinkKeys::memory(shape, retention);
