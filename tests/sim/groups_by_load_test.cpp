@@ -119,7 +119,7 @@ TEST_CASE("steps of both sets are priced again as what they are", "[groups_by_lo
   const SimulatedServer server = with_two_sets({.waiting_above = 4, .waiting_below = 1});
   StepSample sample(4096);
   Seconds total;
-  static_cast<void>(simulate(server, loads(10), {}, [&](const ServedStep& step, int) {
+  static_cast<void>(simulate(server, loads(), {}, [&](const ServedStep& step, int) {
     sample.add(step);
     total += step.end - step.begin;
   }));
