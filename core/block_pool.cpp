@@ -64,8 +64,7 @@ void BlockPool::publish(BlockTable& table, std::span<const TokenId> tokens) {
 bool BlockPool::append(BlockTable& table, int count, std::vector<BlockCopy>& copies) {
   if (count == 0) return true;
   const bool last_is_partial = table.num_tokens_ % block_size() != 0;
-  const bool copies_last =
-      last_is_partial && (references(table.blocks_.back()) > 1 || prefixes_.holds(table.blocks_.back()));
+  const bool copies_last = last_is_partial && references(table.blocks_.back()) > 1;
   const int size = static_cast<int>(table.blocks_.size());
   const int new_size = blocks_for(static_cast<std::int64_t>(table.num_tokens_) + count);
   if (new_size - size + (copies_last ? 1 : 0) > num_free()) return false;
@@ -74,6 +73,8 @@ bool BlockPool::append(BlockTable& table, int count, std::vector<BlockCopy>& cop
     const BlockId shared = std::exchange(table.blocks_.back(), allocate());
     drop(shared);
     copies.push_back({.source = shared, .destination = table.blocks_.back()});
+  } else if (last_is_partial) {
+    prefixes_.erase(table.blocks_.back());  // who filled it with other tokens is gone, and this table goes on in it
   }
   for (int index = size; index < new_size; ++index) table.blocks_.push_back(allocate());
   table.num_tokens_ += count;

@@ -95,9 +95,9 @@ class BlockPool {
   // being scheduled has run: their full blocks can be adopted from now on. Does nothing without prefix caching.
   void publish(BlockTable& table, std::span<const TokenId> tokens);
 
-  // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, or that
-  // the prefix cache remembers with other tokens behind the table's, the table gets its own copy and the copy to be
-  // made is added to `copies`. False, and nothing changed, when the pool has too few blocks.
+  // Reserves slots for `count` more tokens. If the first of them falls into a block that another table shares, the
+  // table gets its own copy and the copy to be made is added to `copies`; what the prefix cache remembers of a block
+  // that is the table's own is forgotten. False, and nothing changed, when the pool has too few blocks.
   [[nodiscard]] bool append(BlockTable& table, int count, std::vector<BlockCopy>& copies);
 
   // Gives the slots of all but the first `num_tokens` tokens back, and blocks without tokens. Precondition: none of
