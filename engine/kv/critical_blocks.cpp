@@ -11,7 +11,7 @@ namespace dculab::engine {
 namespace {
 
 template <class T>
-void grow_to(std::vector<T>& values, std::size_t size) {
+void reserve_values(std::vector<T>& values, std::size_t size) {
   if (values.size() < size) values.resize(size);
 }
 
@@ -36,11 +36,11 @@ void CriticalBlocks::add_sequence(const SequenceSlice& slice, const KvRetention&
 void CriticalBlocks::make_room() {
   const int stride = budgets_.empty() ? 0 : *std::ranges::max_element(budgets_);
   const std::size_t lists = budgets_.size() * static_cast<std::size_t>(num_kv_heads_);
-  grow_to(queries_, budgets_.size() * static_cast<std::size_t>(query_width_));
-  grow_to(places_, lists * static_cast<std::size_t>(stride));
-  grow_to(tables_, lists * static_cast<std::size_t>(stride));
-  grow_to(contexts_, lists);
-  grow_to(starts_, lists + 1);
+  reserve_values(queries_, budgets_.size() * static_cast<std::size_t>(query_width_));
+  reserve_values(places_, lists * static_cast<std::size_t>(stride));
+  reserve_values(tables_, lists * static_cast<std::size_t>(stride));
+  reserve_values(contexts_, lists);
+  reserve_values(starts_, lists + 1);
   chosen_ = {.stride = stride,
              .places = places_.data(),
              .block_tables = tables_.data(),
@@ -79,7 +79,7 @@ void CriticalBlocks::choose(const Op& op, const CpuKvLayer& layer) {
   const kernels::PagedAttentionArgs attention = layer.of(Phase::decode);
   if (op.m != attention.num_seqs || op.n != query_width_)
     throw std::invalid_argument("plan: " + std::string(op.name) + " has another shape");
-  grow_to(upper_bounds_, contexts_.size() * static_cast<std::size_t>(attention.max_blocks_per_seq));
+  reserve_values(upper_bounds_, contexts_.size() * static_cast<std::size_t>(attention.max_blocks_per_seq));
   kernels::cpu::choose_critical_blocks(layer.threads, layer.workspace,
                                        {.q = attention.q,
                                         .q_stride = attention.q_stride,

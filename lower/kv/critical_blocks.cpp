@@ -19,7 +19,7 @@ constexpr double kCpuSums = 16;
 // For each block, one at a time: its bound as a number that can be compared, its part of std::nth_element, its place in
 // the list.
 constexpr double kCpuChoiceInstructions = 40;
-constexpr double kCpuTaskInstructions = 200;
+constexpr double kCpuChoiceTask = 200;
 constexpr double kCpuRoundings = 8;  // of a bound: compared with the one that is there, rounded outwards
 
 // kernels/gpu/kv.
@@ -32,7 +32,7 @@ constexpr double kGpuStepsOfPass = 12;        // of shared memory: counts, sums 
 constexpr double kGpuInstructionsOfRow = 20;  // addresses, the table, comparisons
 
 // The bounds of one sequence's blocks, in pieces, over all sequences.
-[[nodiscard]] double pieces(const AttentionWork& work, double piece) {
+[[nodiscard]] double parts_of_blocks(const AttentionWork& work, double piece) {
   const double sequences = std::max(1, work.num_sequences);
   return sequences * std::ceil(work.kv_blocks / sequences / piece);
 }
@@ -44,7 +44,7 @@ void choose_on_cpu(const AttentionWork& work, double rows, Launch& launch) {
   arithmetic.multiply = 2 * (rounds * kCpuHeadsAtOnce / group) * arithmetic.multiply;
   arithmetic.shaping_per_value = rounds * kCpuQueryLoads;
   arithmetic.softmax =
-      FlopCount(kCpuLanes * (rows * (rounds * kCpuSums + kCpuChoiceInstructions) + tasks * kCpuTaskInstructions));
+      FlopCount(kCpuLanes * (rows * (rounds * kCpuSums + kCpuChoiceInstructions) + tasks * kCpuChoiceTask));
   launch.overlap = Overlap::dram_in_turn;
 }
 
@@ -85,7 +85,7 @@ void lower_block_choice(const Op& op, const Device& device, Launch& launch) {
   const AttentionWork& work = op.attention;
   const bool on_cpu = device.kind == DeviceKind::cpu;
   const double rows = work.kv_blocks * work.num_kv_heads;
-  const double parts = pieces(work, on_cpu ? kCpuBlocksOfTask : kGpuBlocksOfWorkgroup);
+  const double parts = parts_of_blocks(work, on_cpu ? kCpuBlocksOfTask : kGpuBlocksOfWorkgroup);
   launch.grid.workgroups = launch.grid.most_workgroups = parts * work.num_kv_heads;
   Arithmetic& arithmetic = launch.arithmetic;
   arithmetic.pipe = Pipe::attention;

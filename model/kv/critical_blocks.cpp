@@ -61,7 +61,7 @@ struct TouchedBlocks {
 
 // A multiply-add a channel: the sign of a query's value says with which bound. The bounds of products are written and
 // read once more; what is written for good are the lists of chosen blocks, and queries side by side.
-[[nodiscard]] Op plan_choice(const StepSizes& sizes, const Batch& batch) {
+[[nodiscard]] Op plan_block_choice(const StepSizes& sizes, const Batch& batch) {
   const Heads& heads = sizes.heads();
   const double kv_heads = heads.num_key_value_heads;
   double blocks = 0, chosen = 0;
@@ -93,7 +93,7 @@ struct TouchedBlocks {
 
 void plan_critical_blocks(StepPlan& plan, const StepSizes& sizes) {
   if (sizes.tokens > sizes.unwritten) plan.ops.push_back(plan_update(sizes, plan.batch));
-  const Op choice = plan_choice(sizes, plan.batch);
+  const Op choice = plan_block_choice(sizes, plan.batch);
   if (choice.m > 0) plan.ops.push_back(choice);
 }
 
