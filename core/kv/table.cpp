@@ -23,6 +23,7 @@ namespace {
 }
 
 constexpr std::uint32_t kGrouped = grouped_formats(), kDropping = dropping_policies();
+constexpr std::uint32_t kKvQuant = bit(Dtype::kvquant4) | bit(Dtype::kvquant3) | bit(Dtype::kvquant2);
 constexpr std::uint32_t kSinks = bit(RetentionPolicy::sinks), kHeavyHitters = bit(RetentionPolicy::heavy_hitters);
 
 constexpr KvClash kClashes[] = {
@@ -39,6 +40,10 @@ constexpr KvClash kClashes[] = {
      "together, and rejected ones could not be taken back",
      kGrouped},
     {KvFeature::speculation,
+     "speculative_config cannot be combined with kv_cache_dtype {dtype}: keys are rotated by their place in the cache "
+     "when they are read, and guesses share positions",
+     kKvQuant},
+    {KvFeature::speculation,
      "kv_retention {policy} cannot be combined with speculative_config: what a rejected token drove out is gone", 0,
      kDropping},
     {KvFeature::swap,
@@ -52,13 +57,18 @@ constexpr KvClash kClashes[] = {
     {KvFeature::each_other,
      "kv_retention {policy} cannot be combined with kv_cache_dtype {dtype}, whose tokens are not written one by one",
      kGrouped, kDropping},
+    {KvFeature::each_other,
+     "kv_retention {policy} cannot be combined with kv_cache_dtype {dtype}, whose keys are rotated by their place in "
+     "the "
+     "cache when they are read",
+     kKvQuant, kDropping},
     {KvFeature::samples, "kv_retention {policy} changes; ask for n = 1", 0, kDropping},
     {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},
     {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
     {KvFeature::gpu, "kv_retention {policy} is for --device cpu: GPU kernels keep every token", 0, kDropping},
     {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
-     bit(Dtype::f32) | bit(Dtype::int8) | kGrouped},
+     bit(Dtype::f32) | bit(Dtype::int8) | kGrouped | kKvQuant},
     {KvFeature::alibi,
      "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
      kHeavyHitters},
@@ -68,7 +78,7 @@ constexpr KvClash kClashes[] = {
     {KvFeature::missing_kv, "kv_retention {policy} cannot serve {model}: it needs K and V in every layer, and {cached}",
      0, kDropping},
     {KvFeature::missing_kv, "a KV cache of {dtype} cannot serve {model}: it needs K and V in every layer, and {cached}",
-     kGrouped},
+     kGrouped | kKvQuant},
     {KvFeature::unequal_heads,
      "kv_retention {policy} cannot serve {model}: it needs equal heads and groups in all layers", 0, kDropping},
     {KvFeature::unequal_heads,

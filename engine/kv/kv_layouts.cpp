@@ -17,7 +17,7 @@ const KvLayout& kv_layout(Dtype dtype) {
     case Dtype::kivi2:
       return kKiviLayout;
     default:
-      if (std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end()) return kPlainLayout;
+      if (kv_format(dtype).dtype == dtype && lies_in_rows(dtype)) return kPlainLayout;
   }
   throw InputError("kv_cache_dtype " + std::string(name(dtype)) +
                    " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
