@@ -257,7 +257,7 @@ void add_bench(CLI::App& app) {
   add_axis("--block-size", choices->block_sizes, "Tokens per KV block");
   command
       ->add_option("--kv-cache-dtype", choices->kv_cache_dtypes,
-                   "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2")
+                   "f16, bf16, fp8_e4m3, fp8_e5m2; CPU: f32, int8, kivi4, kivi2, kvquant4, ...")
       ->delimiter(',');
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/op.hpp"
+#include "engine/kv/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "model/weight_shapes.hpp"
 
@@ -47,6 +48,7 @@ struct ModelWeights {
   WeightSlots outer;                // embed_tokens, embed_norm, final_norm, lm_head: embed_tokens when tied
   std::vector<WeightSlots> layers;  // [num_hidden_layers]
   std::vector<std::shared_ptr<const void>> memory;
+  std::shared_ptr<const KvCalibration> kv_calibration{};  // null: there is none
 
   // Those of `layer` where the slot is a layer's.
   [[nodiscard]] const SlotWeights& in(WeightSlot slot, int layer) const {

@@ -62,6 +62,11 @@ ModelWeights runnable(ModelWeights weights) {
   return weights;
 }
 
+KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
+  options.calibration = weights.kv_calibration;
+  return options;
+}
+
 template <typename T>
 void grow(std::vector<T>& buffer, int rows, int columns) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
@@ -78,7 +83,7 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache, i
 CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
                          std::shared_ptr<kernels::cpu::ThreadPool> threads, const RankPlace& place)
     : weights_(runnable(std::move(weights))),
-      kv_(weights_.shape, kv_cache),
+      kv_(weights_.shape, with_calibration(kv_cache, weights_)),
       team_(std::move(threads)),
       threads_(*team_),
       kv_format_(make_cpu_kv_slice(weights_.shape, kv_cache)),
@@ -238,7 +243,10 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
       .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
       .sliding_window = attention.sliding_window,
       .tree = inputs.trees()};
-  for (const CpuKvSlice* slice : kv_slices_) slice->bind(args, phase);
+  const KeyRotation rotation{.cos_sin = positions_[op.layer_kind].cos_sin,
+                             .rotary_dim = attention.position.rotary_dim,
+                             .neighbours = attention.position.pairs == RopePairs::neighbours};
+  for (const CpuKvSlice* slice : kv_slices_) slice->bind(args, phase, rotation);
   return args;
 }
 

@@ -49,7 +49,7 @@ Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options), layout_(kv_layout(options.dtype)), owners_(kv_owners(model)) {
-  layout_.require_served(model, options.dtype);
+  layout_.require_served(model, options);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   require_room(model, options);
   const Mla* const latents = model.kinds.front().mla();
@@ -60,7 +60,8 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     const KvLayerSize size{.num_kv_heads = model.layer(index).cached_heads()->num_key_value_heads,
                            .head_dim = head_dim,
                            .num_tensors = latents != nullptr ? 1U : 2U};
-    layers_.push_back({.parts = layout_.parts(size, options),
+    layers_.push_back({.index = index,
+                       .parts = layout_.parts(size, options),
                        .view = {.dtype = options.dtype,
                                 .num_blocks = options.num_blocks,
                                 .num_kv_heads = size.num_kv_heads,
@@ -75,7 +76,7 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     for (const KvPart& part : layer.parts) layer.memory.emplace_back(place, part.size), place += rounded_up(part.size);
     layer.view.k = layer.memory.front().data();
     layer.view.v = layer.memory[latents != nullptr ? 0 : 1].data();
-    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.memory, options);
+    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.memory, options, layer.index);
   }
   host_memory_ = AnonymousMemory(bytes_per_block() * static_cast<std::size_t>(options.num_host_blocks));
 }
@@ -104,13 +105,14 @@ void KvStorage::move_slots(std::span<const SlotMove> moves) {
     throw std::invalid_argument("a " + std::string(name(options_.dtype)) + " cache has no slots of single tokens");
   for (const SlotMove& move : moves)
     for (const Layer& layer : layers_)
-      for (std::size_t part = 0; part < layer.parts.size(); ++part) move_slot(layer, part, move);
+      for (std::size_t part = 0; part < layer.parts.size(); ++part)
+        if (layer.parts[part].block_bytes != 0) move_slot(layer, part, move);
 }
 
-// A block of a part is [KV heads of the layer, block_size], of equally many bytes each.
+// A block of a part is [heads, block_size], of equally many bytes each.
 void KvStorage::move_slot(const Layer& layer, std::size_t part, const SlotMove& move) {
   const auto block_size = static_cast<std::size_t>(options_.block_size);
-  const int heads = layer.view.num_kv_heads;
+  const int heads = layer.parts[part].heads;
   const std::size_t block_bytes = layer.parts[part].block_bytes;
   const std::size_t row = block_bytes / static_cast<std::size_t>(heads);
   const std::size_t bytes = row / block_size;

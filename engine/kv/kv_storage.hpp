@@ -56,6 +56,7 @@ class KvStorage {
  private:
   // A layer with a cache of its own.
   struct Layer {
+    int index = 0;  // in the model
     std::vector<KvPart> parts{};
     std::vector<std::span<std::byte>> memory{};  // of each part
     kernels::KvCacheView view{};
