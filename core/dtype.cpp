@@ -4,19 +4,23 @@
 #include <utility>
 
 #include "core/kv/kivi.hpp"
+#include "core/kv/kvquant.hpp"
 
 namespace dculab {
 namespace {
 
 // First spelling of each format is its short name.
-constexpr std::array<std::pair<std::string_view, Dtype>, 25> kSpellings{{
-    {"f32", Dtype::f32},           {"f16", Dtype::f16},      {"bf16", Dtype::bf16},   {"fp8_e4m3", Dtype::fp8_e4m3},
-    {"fp8_e5m2", Dtype::fp8_e5m2}, {"int8", Dtype::int8},    {"int4", Dtype::int4},   {"int3", Dtype::int3},
-    {"int2", Dtype::int2},         {"kivi4", Dtype::kivi4},  {"kivi2", Dtype::kivi2}, {"mxfp4", Dtype::mxfp4},
-    {"nf4", Dtype::nf4},           {"fp4", Dtype::fp4},      {"float32", Dtype::f32}, {"fp32", Dtype::f32},
-    {"float", Dtype::f32},         {"float16", Dtype::f16},  {"fp16", Dtype::f16},    {"half", Dtype::f16},
-    {"bfloat16", Dtype::bf16},     {"fp8", Dtype::fp8_e4m3}, {"F32", Dtype::f32},     {"F16", Dtype::f16},
-    {"BF16", Dtype::bf16},
+constexpr std::array<std::pair<std::string_view, Dtype>, 28> kSpellings{{
+    {"f32", Dtype::f32},           {"f16", Dtype::f16},           {"bf16", Dtype::bf16},
+    {"fp8_e4m3", Dtype::fp8_e4m3}, {"fp8_e5m2", Dtype::fp8_e5m2}, {"int8", Dtype::int8},
+    {"int4", Dtype::int4},         {"int3", Dtype::int3},         {"int2", Dtype::int2},
+    {"kivi4", Dtype::kivi4},       {"kivi2", Dtype::kivi2},       {"mxfp4", Dtype::mxfp4},
+    {"nf4", Dtype::nf4},           {"fp4", Dtype::fp4},           {"float32", Dtype::f32},
+    {"fp32", Dtype::f32},          {"float", Dtype::f32},         {"float16", Dtype::f16},
+    {"fp16", Dtype::f16},          {"half", Dtype::f16},          {"bfloat16", Dtype::bf16},
+    {"fp8", Dtype::fp8_e4m3},      {"F32", Dtype::f32},           {"F16", Dtype::f16},
+    {"BF16", Dtype::bf16},         {"kvquant4", Dtype::kvquant4}, {"kvquant3", Dtype::kvquant3},
+    {"kvquant2", Dtype::kvquant2},
 }};
 
 }  // namespace
@@ -53,7 +57,7 @@ Bytes weight_storage(WeightFormat format, double count) {
   return values;
 }
 
-Bytes kv_storage(Dtype dtype, double count, int head_dim) {
+Bytes kv_storage(Dtype dtype, double count, int head_dim, int kv_heads) {
   const Bytes values = storage(dtype, count);
   switch (dtype) {
     case Dtype::int8:
@@ -61,6 +65,13 @@ Bytes kv_storage(Dtype dtype, double count, int head_dim) {
     case Dtype::kivi4:
     case Dtype::kivi2:
       return values + storage(Dtype::f16, 2 * count / kKiviGroup);
+    case Dtype::kvquant4:
+    case Dtype::kvquant3:
+    case Dtype::kvquant2: {
+      const int width = kv_heads * head_dim;
+      const double rows = count / width;  // of K and of V
+      return values + Bytes(rows * kvquant_outliers(width) * kKvQuantOutlierBytes + rows / 2 * kKvQuantScaleBytes);
+    }
     default:
       return values;
   }

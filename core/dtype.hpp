@@ -10,9 +10,10 @@
 namespace dculab {
 
 // kivi4 and kivi2 are a KV cache's only: 4 and 2 bits with a scale and a zero point for every 32 values, keys per
-// channel, values per token (Liu et al., arXiv:2402.02750). mxfp4, nf4 and fp4 are weights' only, of 4 bits: mxfp4 is
-// E2M1 of the OCP Microscaling Formats Specification 1.0, nf4 and fp4 are those of bitsandbytes (Dettmers et al.,
-// arXiv:2305.14314).
+// channel, values per token (Liu et al., arXiv:2402.02750). So are kvquant4, kvquant3 and kvquant2: levels and ranges
+// of keys from calibration, and a share of the values in F16 (Hooper et al., arXiv:2401.18079). mxfp4, nf4 and fp4 are
+// weights' only, of 4 bits: mxfp4 is E2M1 of the OCP Microscaling Formats Specification 1.0, nf4 and fp4 are those of
+// bitsandbytes (Dettmers et al., arXiv:2305.14314).
 enum class Dtype : std::uint8_t {
   f32,
   f16,
@@ -25,6 +26,9 @@ enum class Dtype : std::uint8_t {
   int2,
   kivi4,
   kivi2,
+  kvquant4,
+  kvquant3,
+  kvquant2,
   mxfp4,
   nf4,
   fp4,
@@ -43,14 +47,17 @@ enum class Dtype : std::uint8_t {
       return 8;
     case Dtype::int4:
     case Dtype::kivi4:
+    case Dtype::kvquant4:
     case Dtype::mxfp4:
     case Dtype::nf4:
     case Dtype::fp4:
       return 4;
     case Dtype::int3:
+    case Dtype::kvquant3:
       return 3;
     case Dtype::int2:
     case Dtype::kivi2:
+    case Dtype::kvquant2:
       return 2;
   }
   return 0;
@@ -93,9 +100,10 @@ inline constexpr int kBitsAndBytesGroup = 64;
 // Bytes of a weight matrix of `count` values, with its scales and zero points.
 [[nodiscard]] Bytes weight_storage(WeightFormat format, double count);
 
-// Bytes of the cached K (or V) of `count` values in heads of `head_dim`, scales included: int8 has an F32 scale for
-// each token and head, kivi4 and kivi2 an F16 scale and an F16 zero point for every 32 values.
-[[nodiscard]] Bytes kv_storage(Dtype dtype, double count, int head_dim);
+// Bytes of the cached K and V of `count` values in all, in heads of `head_dim`, of which a token of a layer has
+// `kv_heads`, scales included: int8 has an F32 scale for each token and head, kivi4 and kivi2 an F16 scale and an F16
+// zero point for every 32 values, kvquant4, kvquant3 and kvquant2 what core/kv/kvquant.hpp says, half of it for K.
+[[nodiscard]] Bytes kv_storage(Dtype dtype, double count, int head_dim, int kv_heads = 1);
 
 // How a matmul takes its activations: as they are (weights are widened, sums are F32); with quantized weights rounded
 // to 8 bits with one scale per token and group of in-features, so that the products are integers; or with BF16 weights

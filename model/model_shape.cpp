@@ -199,7 +199,9 @@ namespace {
 
 // Of one layer.
 [[nodiscard]] Bytes kv_bytes(const Gqa& attention, Dtype dtype) {
-  return attention.shares_kv ? Bytes() : kv_storage(dtype, 2.0 * attention.heads.kv_width(), attention.heads.head_dim);
+  return attention.shares_kv ? Bytes()
+                             : kv_storage(dtype, 2.0 * attention.heads.kv_width(), attention.heads.head_dim,
+                                          attention.heads.num_key_value_heads);
 }
 [[nodiscard]] Bytes kv_bytes(const Mla& attention, Dtype dtype) {
   return kv_storage(dtype, attention.latent_width(), attention.latent_width());

@@ -51,7 +51,7 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
   add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
-                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, ...");
   command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations,
                      "exact, int8 (grouped weights), bf16 or fp8 (weights of it)");

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint32_t kGrouped = grouped_formats(), kDropping = dropping_policies();
 constexpr std::uint32_t kCritical = bit(RetentionPolicy::critical_blocks);
+constexpr std::uint32_t kKvQuant = bit(Dtype::kvquant4) | bit(Dtype::kvquant3) | bit(Dtype::kvquant2);
 constexpr std::uint32_t kSinks = bit(RetentionPolicy::sinks), kHeavyHitters = bit(RetentionPolicy::heavy_hitters);
 
 constexpr KvClash kClashes[] = {
@@ -39,6 +40,10 @@ constexpr KvClash kClashes[] = {
      "speculative_config cannot be combined with kv_cache_dtype {dtype}: a block's newest tokens are quantized "
      "together, and rejected ones could not be taken back",
      kGrouped},
+    {KvFeature::speculation,
+     "speculative_config cannot be combined with kv_cache_dtype {dtype}: keys are rotated by their place in the cache "
+     "when they are read, and guesses share positions",
+     kKvQuant},
     {KvFeature::speculation,
      "kv_retention {policy} cannot be combined with speculative_config: what a rejected token drove out is gone", 0,
      kDropping},
@@ -79,16 +84,21 @@ constexpr KvClash kClashes[] = {
      "kv_retention {policy} cannot be combined with kv_cache_skip duplicate_prompts: bounds of a block that was shared "
      "would be those of another text's keys too",
      0, kCritical},
+    {KvFeature::each_other,
+     "kv_retention {policy} cannot be combined with kv_cache_dtype {dtype}, whose keys are rotated by their place in "
+     "the cache when they are read",
+     kKvQuant, kDropping | kCritical},
+    {KvFeature::groups_by_load,
+     "groups_by_load cannot share blocks of kv_cache_dtype {dtype}, which is calibrated for the model's own heads",
+     kKvQuant},
     {KvFeature::samples, "kv_retention {policy} changes; ask for n = 1", 0, kDropping},
     {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},
     {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} has bounds of keys beside its blocks, which others have not", 0,
      kCritical},
-    {KvFeature::gpu,
-     "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2 or "
-     "int8",
-     bit(Dtype::f32) | kGrouped},
+    {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2 or int8",
+     bit(Dtype::f32) | kGrouped | kKvQuant},
     {KvFeature::gpu,
      "kv_retention {policy} takes no kv_cache_dtype {dtype} on a GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
      bit(Dtype::int8), kCritical},
@@ -103,7 +113,7 @@ constexpr KvClash kClashes[] = {
     {KvFeature::missing_kv, "kv_retention {policy} cannot serve {model}: it needs K and V in every layer, and {cached}",
      0, kDropping | kCritical},
     {KvFeature::missing_kv, "a KV cache of {dtype} cannot serve {model}: it needs K and V in every layer, and {cached}",
-     kGrouped},
+     kGrouped | kKvQuant},
     {KvFeature::unequal_heads,
      "kv_retention {policy} cannot serve {model}: it needs equal heads and groups in all layers", 0,
      kDropping | kCritical},

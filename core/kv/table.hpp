@@ -19,7 +19,10 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;  // more: so many are quantized together, the newest are kept apart, per sequence
+  int tokens_together = 1;       // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;      // K, and V, of a token and head are a row of numbers of one type
+  bool needs_all_heads = false;  // of a token in a layer, in one process
+  bool is_calibrated = false;    // text has shown what K and V are like
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -29,8 +32,11 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::fp8_e4m3},
     {Dtype::fp8_e5m2},
     {Dtype::int8},
-    {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup},
-    {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup},
+    {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false},
+    {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -75,6 +81,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
   return kKvFormats.front();
 }
 [[nodiscard]] constexpr bool quantizes_together(Dtype dtype) { return kv_format(dtype).tokens_together > 1; }
+[[nodiscard]] constexpr bool lies_in_rows(Dtype dtype) { return kv_format(dtype).lies_in_rows; }
 [[nodiscard]] constexpr const KvPolicy& kv_policy(RetentionPolicy policy) {
   return kKvPolicies[static_cast<std::size_t>(policy)];
 }

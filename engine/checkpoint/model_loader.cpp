@@ -11,6 +11,7 @@
 #include "engine/checkpoint/finite_weights.hpp"
 #include "engine/checkpoint/fp8_layers.hpp"
 #include "engine/checkpoint/fused_experts.hpp"
+#include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/mtp_checkpoint.hpp"
@@ -217,6 +218,7 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   fill_slots(folder, checkpoint, memory, std::move(slots), weights);
   weights.kv_scales = read_kv_scales(*checkpoint, weights);
   tie_head(weights);
+  weights.kv_calibration = load_kv_calibration(folder, weights.shape);
   return weights;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/op.hpp"
+#include "engine/kv/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "model/weight_shapes.hpp"
 
@@ -48,6 +49,7 @@ struct ModelWeights {
   std::vector<WeightSlots> layers;              // [num_hidden_layers]
   std::vector<kernels::Fp8KvScales> kv_scales;  // [num_hidden_layers], calibrated; empty: all 1
   std::vector<std::shared_ptr<const void>> memory;
+  std::shared_ptr<const KvCalibration> kv_calibration{};  // null: there is none
 
   // Those of `layer` where the slot is a layer's.
   [[nodiscard]] const SlotWeights& in(WeightSlot slot, int layer) const {

@@ -62,6 +62,11 @@ ModelWeights runnable(ModelWeights weights) {
   return weights;
 }
 
+KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
+  options.calibration = weights.kv_calibration;
+  return options;
+}
+
 template <typename T>
 void grow(std::vector<T>& buffer, int rows, int columns) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
@@ -83,7 +88,7 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
                          std::shared_ptr<kernels::cpu::ThreadPool> threads, const RankPlace& place,
                          const KvStorage* shared)
     : weights_(runnable(std::move(weights))),
-      kv_(shared == nullptr ? KvStorage(weights_.shape, kv_cache)
+      kv_(shared == nullptr ? KvStorage(weights_.shape, with_calibration(kv_cache, weights_))
                             : KvStorage(weights_.shape, kv_cache.block_size, *shared)),
       team_(std::move(threads)),
       threads_(*team_),
@@ -252,7 +257,10 @@ kernels::PagedAttentionArgs CpuExecutor::bind_attention(const Op& op, int layer,
       .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
       .sliding_window = attention.sliding_window,
       .tree = inputs.trees()};
-  for (const CpuKvSlice* slice : kv_slices_) slice->bind(args, phase);
+  const KeyRotation rotation{.cos_sin = positions_[op.layer_kind].cos_sin,
+                             .rotary_dim = attention.position.rotary_dim,
+                             .neighbours = attention.position.pairs == RopePairs::neighbours};
+  for (const CpuKvSlice* slice : kv_slices_) slice->bind(args, phase, rotation);
   return args;
 }
 

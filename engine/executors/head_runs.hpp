@@ -45,7 +45,7 @@ struct HeadRun {
   cache.num_kv_heads = run.num_kv_heads;
   cache.k = moved(cache.k, cache.head_dim), cache.v = moved(cache.v, cache.value_stride());
   if (const KvLayout& layout = kv_layout(cache.dtype); layout.of_heads != nullptr)
-    cache.extras = layout.of_heads(cache.extras, rows);
+    cache.extras = layout.of_heads(cache, run.first_kv_head);
   return args;
 }
 

@@ -27,6 +27,13 @@ struct CpuKvLayer {
   [[nodiscard]] kernels::PagedAttentionArgs of(Phase phase) const { return attention[static_cast<std::size_t>(phase)]; }
 };
 
+// How rope_and_cache rotates the layer's keys: see RopeAndCacheArgs.
+struct KeyRotation {
+  const float* cos_sin = nullptr;
+  int rotary_dim = 0;
+  bool neighbours = false;
+};
+
 class CpuKvSlice {
  public:
   virtual ~CpuKvSlice() = default;
@@ -40,7 +47,7 @@ class CpuKvSlice {
   virtual void after_cache(const CpuKvLayer& /*layer*/) {}
 
   // Completes what attention is told.
-  virtual void bind(kernels::PagedAttentionArgs& /*args*/, Phase /*phase*/) const {}
+  virtual void bind(kernels::PagedAttentionArgs& /*args*/, Phase /*phase*/, const KeyRotation& /*rotation*/) const {}
   // Right before attention: leaves out of what is cached what it does not load.
   virtual void narrow(kernels::PagedAttentionArgs& /*args*/, Phase /*phase*/) const {}
   virtual void after_attention(const CpuKvLayer& /*layer*/, Phase /*phase*/) {}

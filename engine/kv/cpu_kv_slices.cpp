@@ -2,10 +2,12 @@
 #include <string>
 
 #include "core/kv/kivi.hpp"
+#include "core/kv/kvquant.hpp"
 #include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/critical_blocks.hpp"
 #include "engine/kv/heavy_hitters.hpp"
 #include "engine/kv/kivi.hpp"
+#include "engine/kv/kvquant.hpp"
 #include "engine/kv/sinks.hpp"
 
 namespace dculab::engine {
@@ -15,7 +17,9 @@ void CpuKvSlice::execute(const Op& op, const CpuKvLayer& /*layer*/) {
 }
 
 std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, const KvCacheOptions& options) {
-  return is_kivi(options.dtype) ? std::make_unique<KiviSlice>(shape, options) : nullptr;
+  if (is_kivi(options.dtype)) return std::make_unique<KiviSlice>(shape, options);
+  if (is_kvquant(options.dtype)) return std::make_unique<KvQuantSlice>();
+  return nullptr;
 }
 
 std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, RetentionPolicy policy) {

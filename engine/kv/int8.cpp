@@ -6,7 +6,7 @@
 namespace dculab::engine {
 namespace {
 
-void require_int8_served(const ModelShape& model, Dtype /*dtype*/) { require_equal_head_dims(model); }
+void require_int8_served(const ModelShape& model, const KvCacheOptions& /*options*/) { require_equal_head_dims(model); }
 
 std::vector<KvPart> int8_parts(const KvLayerSize& layer, const KvCacheOptions& options) {
   const std::size_t heads = layer.heads(options.block_size);
@@ -15,13 +15,15 @@ std::vector<KvPart> int8_parts(const KvLayerSize& layer, const KvCacheOptions& o
   return parts;
 }
 
-kernels::KvExtras int8_extras(std::span<const std::span<std::byte>> parts, const KvCacheOptions& /*options*/) {
+kernels::KvExtras int8_extras(std::span<const std::span<std::byte>> parts, const KvCacheOptions& /*options*/,
+                              int /*layer*/) {
   const auto scales = [&](std::size_t part) { return reinterpret_cast<float*>(parts[part].data()); };
   return kernels::Int8KvScales{.k = scales(parts.size() / 2), .v = scales(parts.size() - 1)};
 }
 
-kernels::KvExtras int8_of_heads(const kernels::KvExtras& extras, std::ptrdiff_t rows) {
-  const auto scales = extras.as<kernels::Int8KvScales>();
+kernels::KvExtras int8_of_heads(const kernels::KvCacheView& view, int first_kv_head) {
+  const auto scales = view.extras.as<kernels::Int8KvScales>();
+  const std::ptrdiff_t rows = std::ptrdiff_t{first_kv_head} * view.block_size;
   return kernels::Int8KvScales{.k = scales.k + rows, .v = scales.v + rows};
 }
 

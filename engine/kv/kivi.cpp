@@ -15,7 +15,7 @@ void KiviSlice::begin(const StepPlan& plan, int /*block_size*/) {
 }
 
 // Q, K and V of a token lie in a row.
-void KiviSlice::bind(kernels::PagedAttentionArgs& args, Phase phase) const {
+void KiviSlice::bind(kernels::PagedAttentionArgs& args, Phase phase, const KeyRotation& /*rotation*/) const {
   const float* const k = args.q + query_width_;
   const int first_row = phase == Phase::prefill ? 0 : num_prefills_;
   args.cache.extras =
@@ -46,7 +46,8 @@ void KiviSlice::after_attention(const CpuKvLayer& layer, Phase phase) {
 
 namespace {
 
-void require_kivi_served(const ModelShape& model, Dtype dtype) {
+void require_kivi_served(const ModelShape& model, const KvCacheOptions& options) {
+  const Dtype dtype = options.dtype;
   require_equal_heads(model);
   const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
   if (!std::ranges::all_of(model.kinds, has_own_kv))
@@ -72,7 +73,8 @@ std::vector<KvPart> kivi_parts(const KvLayerSize& layer, const KvCacheOptions& o
   return parts;
 }
 
-kernels::KvExtras kivi_extras(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options) {
+kernels::KvExtras kivi_extras(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options,
+                              int /*layer*/) {
   const auto rows = [&](std::size_t part) { return reinterpret_cast<std::uint16_t*>(parts[part].data()); };
   return kernels::KiviExtras{.residual = {.k = rows(2), .v = rows(3), .tokens = options.residual_tokens}};
 }

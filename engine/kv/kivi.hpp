@@ -18,7 +18,7 @@ class KiviSlice final : public CpuKvSlice {
 
   void begin(const StepPlan& plan, int block_size) override;
   void after_cache(const CpuKvLayer& layer) override;
-  void bind(kernels::PagedAttentionArgs& args, Phase phase) const override;
+  void bind(kernels::PagedAttentionArgs& args, Phase phase, const KeyRotation& rotation) const override;
   void after_attention(const CpuKvLayer& layer, Phase phase) override;
   void make_up_unseen() override { rows_.allow_any_start(); }
 

@@ -16,16 +16,24 @@ const KvLayout& kv_layout(Dtype dtype) {
     case Dtype::kivi4:
     case Dtype::kivi2:
       return kKiviLayout;
+    case Dtype::kvquant4:
+    case Dtype::kvquant3:
+    case Dtype::kvquant2:
+      return kKvQuantLayout;
     default:
       if (std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end()) return kPlainLayout;
   }
-  throw InputError("kv_cache_dtype " + std::string(name(dtype)) +
-                   " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
+  throw InputError(
+      "kv_cache_dtype " + std::string(name(dtype)) +
+      " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, kvquant3 "
+      "or kvquant2");
 }
 
 std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& layer, const KvCacheOptions& options) {
-  return std::vector<KvPart>(layer.num_tensors, {.block_bytes = block_bytes,
-                                                 .size = block_bytes * static_cast<std::size_t>(options.num_blocks)});
+  const KvPart part{.block_bytes = block_bytes,
+                    .size = block_bytes * static_cast<std::size_t>(options.num_blocks),
+                    .heads = layer.num_kv_heads};
+  return std::vector<KvPart>(layer.num_tensors, part);
 }
 
 void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed) {

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/kv/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"
@@ -24,12 +26,15 @@ struct KvCacheOptions {
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
   bool keeps_block_bounds = false;  // critical_blocks: of the keys of each block, beside it
+  std::shared_ptr<const KvCalibration>
+      calibration{};  // formats with KvFormat::is_calibrated; an executor's weights' own
 };
 
 // Memory of a layer.
 struct KvPart {
   std::size_t block_bytes = 0;  // 0: not part of the blocks
   std::size_t size = 0;
+  int heads = 0;  // of a block: [heads, block_size] rows
 };
 
 // A layer with a cache of its own.
@@ -43,15 +48,16 @@ struct KvLayerSize {
 
 struct KvLayout {
   // Throws InputError for a model that the CPU kernels do not serve in it.
-  void (*require_served)(const ModelShape& model, Dtype dtype);
+  void (*require_served)(const ModelShape& model, const KvCacheOptions& options);
   // " and ...": what it holds beside the blocks, for who reads how much that takes. Null: nothing.
   std::string (*what_beside)(const KvCacheOptions& options) = nullptr;
   // Those of K and V, or of latents, first.
   std::vector<KvPart> (*parts)(const KvLayerSize& layer, const KvCacheOptions& options);
   // Of the memory of these parts. Null: the format has none.
-  kernels::KvExtras (*extras)(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options) = nullptr;
-  // Of heads that begin `rows` rows of [block_size, head_dim] further on. Null: as they are.
-  kernels::KvExtras (*of_heads)(const kernels::KvExtras& extras, std::ptrdiff_t rows) = nullptr;
+  kernels::KvExtras (*extras)(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options,
+                              int layer) = nullptr;
+  // Of the heads of a view from one on. Null: as they are.
+  kernels::KvExtras (*of_heads)(const kernels::KvCacheView& view, int first_kv_head) = nullptr;
   // Values in [-1, 1) everywhere.
   void (*fill_randomly)(const kernels::KvCacheView& view, std::span<const std::span<std::byte>> parts,
                         std::uint64_t seed);
@@ -60,7 +66,7 @@ struct KvLayout {
 // Throws InputError for what no KV cache is stored in.
 [[nodiscard]] const KvLayout& kv_layout(Dtype dtype);
 
-extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout;
+extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout, kKvQuantLayout;
 
 // ---- For layouts ----
 

@@ -56,7 +56,7 @@ Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options), layout_(kv_layout(options.dtype)), owners_(kv_owners(model)) {
-  layout_.require_served(model, options.dtype);
+  layout_.require_served(model, options);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   require_room(model, options);
   lay_out(model);
@@ -69,7 +69,7 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
 KvStorage::KvStorage(const ModelShape& model, int block_size, const KvStorage& shared)
     : options_(shared.options_), layout_(shared.layout_), owners_(kv_owners(model)) {
   options_.block_size = block_size;
-  layout_.require_served(model, options_.dtype);
+  layout_.require_served(model, options_);
   lay_out(model);
   const bool is_counted_by_sequence = quantizes_together(options_.dtype);  // its newest tokens are
   if (is_counted_by_sequence || bytes() != shared.bytes() || bytes_per_block() != shared.bytes_per_block())
@@ -87,7 +87,8 @@ void KvStorage::lay_out(const ModelShape& model) {
     const KvLayerSize size{.num_kv_heads = model.layer(index).cached_heads()->num_key_value_heads,
                            .head_dim = head_dim,
                            .num_tensors = latents != nullptr ? 1U : 2U};
-    layers_.push_back({.parts = layout_.parts(size, options_),
+    layers_.push_back({.index = index,
+                       .parts = layout_.parts(size, options_),
                        .view = {.dtype = options_.dtype,
                                 .num_blocks = options_.num_blocks,
                                 .num_kv_heads = size.num_kv_heads,
@@ -113,7 +114,7 @@ void KvStorage::take_memory(bool has_latents) {
     for (const KvPart& part : layer.parts) layer.memory.emplace_back(place, part.size), place += rounded_up(part.size);
     layer.view.k = layer.memory.front().data();
     layer.view.v = layer.memory[has_latents ? 0 : 1].data();
-    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.format_memory(), options_);
+    if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.format_memory(), options_, layer.index);
   }
 }
 
@@ -154,13 +155,14 @@ void KvStorage::move_slots(std::span<const SlotMove> moves) {
   if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   for (const SlotMove& move : moves)
     for (const Layer& layer : layers_)
-      for (std::size_t part = 0; part < layer.parts.size(); ++part) move_slot(layer, part, move);
+      for (std::size_t part = 0; part < layer.parts.size(); ++part)
+        if (layer.parts[part].block_bytes != 0) move_slot(layer, part, move);
 }
 
-// A block of a part is [KV heads of the layer, block_size], of equally many bytes each.
+// A block of a part is [heads, block_size], of equally many bytes each.
 void KvStorage::move_slot(const Layer& layer, std::size_t part, const SlotMove& move) {
   const auto block_size = static_cast<std::size_t>(options_.block_size);
-  const int heads = layer.view.num_kv_heads;
+  const int heads = layer.parts[part].heads;
   const std::size_t block_bytes = layer.parts[part].block_bytes;
   const std::size_t row = block_bytes / static_cast<std::size_t>(heads);
   const std::size_t bytes = row / block_size;

@@ -69,6 +69,7 @@ class KvStorage {
  private:
   // A layer with a cache of its own.
   struct Layer {
+    int index = 0;  // in the model
     std::vector<KvPart> parts{};
     std::size_t num_format_parts = 0;            // the first: the format's own
     std::vector<std::span<std::byte>> memory{};  // of each part

@@ -4,7 +4,9 @@
 namespace dculab::engine {
 namespace {
 
-void require_plain_served(const ModelShape& model, Dtype /*dtype*/) { require_equal_head_dims(model); }
+void require_plain_served(const ModelShape& model, const KvCacheOptions& /*options*/) {
+  require_equal_head_dims(model);
+}
 
 std::vector<KvPart> plain_parts(const KvLayerSize& layer, const KvCacheOptions& options) {
   const std::size_t values = layer.heads(options.block_size) * static_cast<std::size_t>(layer.head_dim);

@@ -186,6 +186,10 @@ std::unique_ptr<ModelExecutor> make_divided_executor(const OpenDevice& device, M
     throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
                      " looks at the scores of all query heads, and processes have some each; use another, or "
                      "tensor_parallel_size 1");
+  if (kv_format(options.kv_cache_dtype).needs_all_heads)
+    throw InputError("kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) +
+                     " looks at K and V of all heads, and processes have some each; use another, or "
+                     "tensor_parallel_size 1");
   return std::make_unique<RankedExecutor>(std::move(weights), kv_cache, num_threads, division);
 }
 

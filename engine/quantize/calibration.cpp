@@ -74,9 +74,13 @@ Calibration::Calibration(const ModelWeights& weights, std::span<const TokenId> t
   }
 }
 
-void Calibration::observe(int layer, const Observer& observer) {
+void Calibration::observe(int layer, const Observer& observer) { observe(layer, OpKind::matmul, observer); }
+
+void Calibration::observe_qkv(int layer, const Observer& observer) { observe(layer, OpKind::rope_and_cache, observer); }
+
+void Calibration::observe(int layer, OpKind kind, const Observer& observer) {
   executor_.observe_ops([&](const Op& op, int, std::span<const float> input) {
-    if (op.kind == OpKind::matmul) observer(op, input);
+    if (op.kind == kind) observer(op, input);
   });
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     executor_.begin(plans_[i]);

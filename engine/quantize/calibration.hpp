@@ -27,6 +27,9 @@ class Calibration {
   // Runs `layer` on all of the text and shows what its matmuls read. The text stays where it is.
   void observe(int layer, const Observer& observer);
 
+  // The same, and shows its Q, K and V, before rotary embedding: [tokens of a sequence, query_width + 2 * kv_width].
+  void observe_qkv(int layer, const Observer& observer);
+
   // Shows what lm_head reads of all of the text, once it has left the last layer.
   void observe_head(const Observer& observer);
 
@@ -38,6 +41,8 @@ class Calibration {
   [[nodiscard]] bool has_text() const { return !plans_.empty(); }
 
  private:
+  void observe(int layer, OpKind kind, const Observer& observer);
+
   CpuExecutor executor_;
   std::vector<StepPlan> plans_;                   // one for each sequence
   std::vector<CpuExecutor::HiddenState> states_;  // of each sequence, before the layer

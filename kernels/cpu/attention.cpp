@@ -212,10 +212,10 @@ HWY_EXPORT(paged_attention_impl);
 void paged_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args) {
   require_kv_cache(args.cache, "paged_attention");
   require(args.sliding_window >= 0, "paged_attention", "a negative sliding window");
-  require(args.cache.value_width() == args.cache.head_dim || !quantizes_together(args.cache.dtype), "paged_attention",
-          "kivi4 and kivi2 need keys and values of one size");
-  require(args.tree.sizes == nullptr || !quantizes_together(args.cache.dtype), "paged_attention",
-          "kivi4 and kivi2 do not serve trees");
+  require(args.cache.value_width() == args.cache.head_dim || lies_in_rows(args.cache.dtype), "paged_attention",
+          "formats that do not lie in rows need keys and values of one size");
+  require(args.tree.sizes == nullptr || lies_in_rows(args.cache.dtype), "paged_attention",
+          "formats that do not lie in rows do not serve trees");
   HWY_DYNAMIC_DISPATCH(paged_attention_impl)(threads, workspace, args);
 }
 

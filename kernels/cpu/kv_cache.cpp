@@ -14,38 +14,11 @@
 #include <hwy/foreach_target.h>
 // After foreach_target.h:
 #include "kernels/cpu/kv/formats-inl.hpp"
+#include "kernels/cpu/rotation-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-// The pairs (i, i + half) of one head, turned by the angles of one position.
-void rotate(float* head, const float* cos_sin, int half) {
-  for (int i = 0; i < half; i += kLanes) {
-    const int count = half - i;
-    const Vector cosine = load_first(cos_sin + i, count), sine = load_first(cos_sin + half + i, count);
-    const Vector a = load_first(head + i, count), b = load_first(head + half + i, count);
-    store_first(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), head + i, count);
-    store_first(hn::MulAdd(b, cosine, hn::Mul(a, sine)), head + half + i, count);
-  }
-}
-
-// The pairs (2 i, 2 i + 1).
-void rotate_neighbours(float* head, const float* cos_sin, int half) {
-  int i = 0;
-  for (; i + kLanes <= half; i += kLanes) {
-    const Vector cosine = load(cos_sin + i), sine = load(cos_sin + half + i);
-    Vector a, b;
-    hn::LoadInterleaved2(F32(), head + 2 * i, a, b);
-    hn::StoreInterleaved2(hn::Sub(hn::Mul(a, cosine), hn::Mul(b, sine)), hn::MulAdd(b, cosine, hn::Mul(a, sine)), F32(),
-                          head + 2 * i);
-  }
-  for (; i < half; ++i) {
-    const float a = head[2 * i], b = head[2 * i + 1];
-    head[2 * i] = a * cos_sin[i] - b * cos_sin[half + i];
-    head[2 * i + 1] = std::fma(b, cos_sin[i], a * cos_sin[half + i]);
-  }
-}
 
 // Where K and V of one head of a token go; negative when they are not written.
 std::int64_t written_slot(const RopeAndCacheArgs& args, int token, int head) {
@@ -73,6 +46,7 @@ void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
   const int head_dim = cache.head_dim, kv_width = cache.num_kv_heads * head_dim;
   float* q = args.qkv + std::ptrdiff_t{token} * (args.num_heads * head_dim + 2 * kv_width);
   float* k = q + args.num_heads * head_dim;
+  if constexpr (!kLiesInRows<T>) T::take_unrotated(args, token, k, k + kv_width);
   if (args.cos_sin != nullptr) {
     const int turned = args.turned_values();
     const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * turned;
@@ -82,7 +56,7 @@ void rope_and_cache_token(const RopeAndCacheArgs& args, int token) {
   if constexpr (kLiesInRows<T>)
     store_token<T>(args, token, k, k + kv_width);
   else
-    T::take_new(args, token, k, k + kv_width);
+    T::take_rotated(args, k, k + kv_width);
 }
 
 template <typename T>
@@ -133,7 +107,7 @@ void rope_and_cache(ThreadPool& threads, const RopeAndCacheArgs& args) {
 }
 void latent_rope_and_cache(ThreadPool& threads, const LatentRopeArgs& args) {
   require_kv_cache(args.cache, "latent_rope_and_cache");
-  require(!quantizes_together(args.cache.dtype) && args.cache.num_kv_heads == 1 &&
+  require(lies_in_rows(args.cache.dtype) && args.cache.num_kv_heads == 1 &&
               args.cache.head_dim == args.sizes.latent_width(),
           "latent_rope_and_cache", "the cache is not of these latents");
   HWY_DYNAMIC_DISPATCH(latent_rope_and_cache_impl)(threads, args);

@@ -241,7 +241,7 @@ void require_kv_b_proj(const AbsorbArgs& args, const char* kernel) {
 }  // namespace
 
 void gather_latents(ThreadPool& threads, const GatherLatentsArgs& args) {
-  require(!quantizes_together(args.cache.dtype), "gather_latents", "a KIVI cache is not supported");
+  require_rows(args.cache, "gather_latents");
   require_kv_cache(args.cache, "gather_latents");
   HWY_DYNAMIC_DISPATCH(gather_latents_impl)(threads, args);
 }

@@ -6,6 +6,7 @@
 
 #include "core/kv/table.hpp"
 #include "kernels/kv/kivi.hpp"
+#include "kernels/kv/kvquant.hpp"
 #include "kernels/ops.hpp"
 
 namespace dculab::kernels::cpu {
@@ -21,9 +22,21 @@ inline void require_plain_floats(Dtype dtype, const char* kernel, const char* te
                               " (f32, f16 and bf16 are supported)");
 }
 
+// Of kernels that know no other formats than those that lie in rows.
+inline void require_rows(const KvCacheView& cache, const char* kernel) {
+  if (lies_in_rows(cache.dtype)) return;
+  throw std::invalid_argument(std::string("cpu ") + kernel + ": a KV cache of " + std::string(name(cache.dtype)) +
+                              " does not lie in rows");
+}
+
 inline bool is_whole(const Int8KvScales& scales) { return scales.k != nullptr && scales.v != nullptr; }
 inline bool is_whole(const KvResidual& residual) {
   return residual.k != nullptr && residual.tokens > 0 && residual.tokens % kKiviGroup == 0;
+}
+
+inline bool is_whole(const KvQuantExtras& extras) {
+  return extras.calibration != nullptr && extras.k_outliers != nullptr && extras.v_outliers != nullptr &&
+         extras.v_scales != nullptr && extras.width > 0 && extras.width <= kMostKvQuantWidth;
 }
 
 inline void require_kv_cache(const KvCacheView& cache, const char* kernel) {
@@ -33,6 +46,11 @@ inline void require_kv_cache(const KvCacheView& cache, const char* kernel) {
       require(cache.head_dim % kKiviGroup == 0, kernel, "kivi4 and kivi2 need a head_dim that is a multiple of 32");
       return require(cache.extras.are_given() && is_whole(cache.extras.as<KiviExtras>().residual), kernel,
                      "kivi4 and kivi2 need a residual of a multiple of 32 tokens");
+    case Dtype::kvquant4:
+    case Dtype::kvquant3:
+    case Dtype::kvquant2:
+      return require(cache.head_dim % 8 == 0 && cache.extras.are_given() && is_whole(cache.extras.as<KvQuantExtras>()),
+                     kernel, "kvquant4, kvquant3 and kvquant2 need head_dim a multiple of 8, calibration and outliers");
     case Dtype::int8:
       return require(cache.extras.are_given() && is_whole(cache.extras.as<Int8KvScales>()), kernel,
                      "an int8 KV cache needs scales");

@@ -6,6 +6,7 @@
 
 #include "kernels/reference/kv/heavy_hitters.hpp"
 #include "kernels/reference/kv/kivi.hpp"
+#include "kernels/reference/kv/kvquant.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels::reference {
@@ -24,6 +25,7 @@ struct Query {
 double load_seen(const PagedAttentionArgs& args, const Query& query, KvTensor tensor, int token, int d) {
   const KvCacheView& cache = args.cache;
   const std::int32_t* table = args.block_tables + std::ptrdiff_t{query.sequence.index} * args.max_blocks_per_seq;
+  if (is_kvquant(cache.dtype)) return load_kvquant(cache, table, tensor, query.kv_head, token, d);
   if (!is_kivi(cache.dtype))
     return load_cached(cache, tensor, cache_index(cache, tensor, slot_of(cache, table, token), query.kv_head, d));
   if (token < kivi_quantized_tokens(query.position + 1, cache.extras.as<KiviExtras>().residual.tokens))

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/kv/table.hpp"
 #include "kernels/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
+#include "kernels/reference/kv/kvquant.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels::reference {
@@ -37,6 +39,8 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
     float* q = args.qkv + std::ptrdiff_t{token} * width;
     float* k = q + args.num_heads * cache.head_dim;
     const float* v = k + cache.num_kv_heads * cache.head_dim;
+    if (is_kvquant(cache.dtype) && !is_skipped(args.skip_set, args.slot_mapping[token]))
+      store_kvquant(cache, args.slot_mapping[token], k, v);
     for (int head = 0; args.cos_sin != nullptr && head < args.num_heads + cache.num_kv_heads; ++head) {
       const int turned = args.turned_values();
       const float* cos_sin = args.cos_sin + std::ptrdiff_t{args.positions[token]} * turned;
@@ -46,6 +50,7 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
       std::for_each(k, q + width, [](float& value) { value = f32_from_f16(f16_from_f32(value)); });
       continue;
     }
+    if (!lies_in_rows(cache.dtype)) continue;
     for (int head = 0; head < cache.num_kv_heads; ++head) {
       const std::ptrdiff_t index = std::ptrdiff_t{token} * cache.num_kv_heads + head;
       const std::int64_t slot = args.head_slots != nullptr ? args.head_slots[index] : args.slot_mapping[token];
@@ -80,6 +85,12 @@ void copy_blocks(const CopyBlocksArgs& args) {
         std::memmove(blocks + destination * bytes, blocks + source * bytes, static_cast<std::size_t>(bytes));
     };
     for (void* data : {cache.k, cache.v}) copy(data, block_bytes);
+    if (is_kvquant(cache.dtype)) {
+      const KvQuantLayout layout(cache);
+      copy(layout.extras.v_scales, cache.block_size * kKvQuantScaleBytes);
+      for (KvQuantOutlier* outliers : {layout.extras.k_outliers, layout.extras.v_outliers})
+        copy(outliers, std::ptrdiff_t{cache.block_size} * layout.outliers * kKvQuantOutlierBytes);
+    }
     if (cache.dtype != Dtype::int8) continue;
     const auto scales = cache.extras.as<Int8KvScales>();
     for (float* of_tensor : {scales.k, scales.v}) copy(of_tensor, scale_bytes);

@@ -10,14 +10,16 @@ void add_plain_writes(Op& op, const StepSizes& sizes, const Batch& /*batch*/) {
   const Dtype dtype = sizes.options.kv_cache_dtype;
   const auto written = static_cast<double>(sizes.tokens - sizes.unwritten);
   if (written > 0)
-    op.add({OperandRole::kv_write, kv_storage(dtype, 2.0 * written * heads.kv_width(), heads.head_dim),
+    op.add({OperandRole::kv_write,
+            kv_storage(dtype, 2.0 * written * heads.kv_width(), heads.head_dim, heads.num_key_value_heads),
             storage(dtype, heads.head_dim)});
 }
 
 KvBytes plain_attention_bytes(const Gqa& attention, const EngineOptions& options, const Batch& /*batch*/,
                               Phase /*phase*/, const AttentionWork& work) {
   const double values = 2.0 * attention.heads.kv_width() * work.context_tokens;
-  return {.read = kv_storage(options.kv_cache_dtype, values, attention.heads.head_dim)};
+  return {.read = kv_storage(options.kv_cache_dtype, values, attention.heads.head_dim,
+                             attention.heads.num_key_value_heads)};
 }
 
 }  // namespace

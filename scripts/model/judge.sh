@@ -34,4 +34,4 @@ for method in absmax zero-point smoothquant; do quantize $method --method $metho
 
 cd "$work"
 judge --model "$models" --activations exact,int8
-judge --model dculab-tiny --kv-cache-dtype f32,f16,bf16,fp8_e4m3,fp8_e5m2,int8,kivi4,kivi2
+judge --model dculab-tiny --kv-cache-dtype f32,f16,bf16,fp8_e4m3,fp8_e5m2,int8,kivi4,kivi2,kvquant4,kvquant3,kvquant2

@@ -13,6 +13,9 @@ namespace {
     case Dtype::int8:
     case Dtype::kivi2:
     case Dtype::kivi4:
+    case Dtype::kvquant2:
+    case Dtype::kvquant3:
+    case Dtype::kvquant4:
     case Dtype::mxfp4:
     case Dtype::nf4:
     case Dtype::fp4:
@@ -63,6 +66,10 @@ double conversion_instructions(const Machine& machine, Dtype stored, Dtype multi
     case Dtype::nf4:
     case Dtype::fp4:
       return 3;
+    case Dtype::kvquant2:
+    case Dtype::kvquant3:
+    case Dtype::kvquant4:
+      return 8;  // unpacked (3), its level looked up (3), scaled; of K, half of the values, two to rotate
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return machine.peaks.contains(stored) ? 1 : 4;

@@ -52,6 +52,24 @@ TEST_CASE("a model of today shows its own ops") {
   CHECK(table.at("dtype") == "bf16");
 }
 
+TEST_CASE("KVQuant's claim: LLaMA-7B with 1 M tokens on one A100-80GB, and 10 M on eight") {
+  const auto kv_bytes = [](const char* dtype, const char* tokens) {
+    return run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", tokens, "--batch", "1",
+                         "--kv-dtype", dtype})
+        .at("kv_bytes")
+        .get<double>();
+  };
+  constexpr double kGpu = 80.0 * (1 << 30), kCodes = 2 * 32 * 4096 * 2 / 8.0, kWeights = 13.5e9;
+  // 41 of 4096 values of K and of V in 4 bytes, and a scale of V.
+  CHECK(kv_bytes("kvquant2", "1") == kCodes + 32 * (2 * 41 * 4 + 4));
+  // The cache alone fits one; weights of 4 bits fit beside it, those of F16 do not.
+  CHECK(kv_bytes("kvquant2", "1000000") < kGpu - kWeights / 4);
+  CHECK(kv_bytes("kvquant2", "1000000") > kGpu - kWeights);
+  // Of 10 M tokens the codes alone fit eight: with outliers it is 8.8 GPUs.
+  CHECK(1e7 * kCodes < 8 * kGpu);
+  CHECK(kv_bytes("kvquant2", "10000000") > 8 * kGpu);
+}
+
 TEST_CASE("the footprint of Llama-2-7B, counted by hand", "[main]") {
   const Json table = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "1"});
   CHECK(table.at("kv_bytes") == 1073741824);  // 2 x 32 layers x 32 heads x 128 x 2 bytes x 2048 tokens

@@ -317,3 +317,17 @@ TEST_CASE("the table of the KV cache has a row for each format and policy, and s
   CHECK(combines({Dtype::int8, RetentionPolicy::sinks}, KvFeature::gpu));
   CHECK_FALSE(combines({Dtype::kivi4, RetentionPolicy::all}, KvFeature::gpu));
 }
+
+TEST_CASE("KVQuant's keys are rotated by their place, so it goes with nothing that moves tokens", "[kv_retention]") {
+  const KvChoice choice{Dtype::kvquant3, RetentionPolicy::all};
+  for (const KvFeature feature : {KvFeature::prefix_caching, KvFeature::swap, KvFeature::whole_prompts,
+                                  KvFeature::samples, KvFeature::handing_over, KvFeature::sliding_window})
+    CHECK(combines(choice, feature));
+  for (const KvFeature feature : {KvFeature::speculation, KvFeature::gpu, KvFeature::missing_kv})
+    CHECK_FALSE(combines(choice, feature));
+  CHECK_THAT(clashes(choice, KvFeature::gpu).at(0), ContainsSubstring("kvquant3 is not supported on the GPU"));
+  CHECK_FALSE(combines({Dtype::kvquant3, RetentionPolicy::sinks}, KvFeature::each_other));
+  EngineOptions options;
+  options.kv_cache_dtype = Dtype::kvquant4;
+  CHECK(problems(options).empty());
+}

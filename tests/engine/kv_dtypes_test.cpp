@@ -16,7 +16,8 @@ namespace dculab::engine {
 namespace {
 
 const std::filesystem::path kShipped = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny";
-constexpr Dtype kSmallDtypes[] = {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2};
+constexpr Dtype kSmallDtypes[] = {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8,    Dtype::kivi4,
+                                  Dtype::kivi2,    Dtype::kvquant4, Dtype::kvquant2};
 
 const ModelWeights& shipped_weights() {
   static const ModelWeights weights = load_weights(kShipped);
@@ -79,13 +80,18 @@ TEST_CASE("fewer bits in the KV cache move the shipped model's logits further, o
           "[once]") {
   const Logits exact = read_story({.kv_dtype = Dtype::f32}, 512, 0)[0];
   std::map<Dtype, double> errors;
-  for (const Dtype dtype : {Dtype::f16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2})
+  for (const Dtype dtype : {Dtype::f16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2,
+                            Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2})
     errors[dtype] = relative_error(read_story({.kv_dtype = dtype}, 512, 0)[0], exact);
   const auto error = [&](Dtype dtype) { return errors.at(dtype); };
-  // Half a step: of FP8 relative to the value, of int8 relative to the largest value of a head, which lies about 3
-  // standard deviations from the mean. Of kivi: kivi_logits_test.
-  for (const auto& [dtype, half_step] :
-       {std::pair{Dtype::fp8_e4m3, 0x1p-4}, {Dtype::fp8_e5m2, 0x1p-3}, {Dtype::int8, 3.0 / 254}}) {
+  // Half a step: of FP8 relative to the value, of int8 and KVQuant relative to the largest value of a head, which lies
+  // about 3 standard deviations from the mean. Of kivi: kivi_logits_test.
+  for (const auto& [dtype, half_step] : {std::pair{Dtype::fp8_e4m3, 0x1p-4},
+                                         {Dtype::fp8_e5m2, 0x1p-3},
+                                         {Dtype::int8, 3.0 / 254},
+                                         {Dtype::kvquant4, 3.0 / 15},
+                                         {Dtype::kvquant3, 3.0 / 7},
+                                         {Dtype::kvquant2, 3.0 / 3}}) {
     INFO(name(dtype) << " " << error(dtype));
     CHECK(error(dtype) > 0);
     CHECK(error(dtype) <= half_step);
@@ -93,6 +99,8 @@ TEST_CASE("fewer bits in the KV cache move the shipped model's logits further, o
   CHECK(error(Dtype::f16) < error(Dtype::int8));
   CHECK(error(Dtype::int8) < error(Dtype::kivi4));
   CHECK(error(Dtype::kivi4) < error(Dtype::kivi2));
+  CHECK(error(Dtype::kvquant4) < error(Dtype::kvquant3));
+  CHECK(error(Dtype::kvquant3) < error(Dtype::kvquant2));
   CHECK(error(Dtype::fp8_e4m3) < error(Dtype::fp8_e5m2));
 }
 

@@ -16,7 +16,7 @@ constexpr Dtype kLatentDtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f
 constexpr LatentSizes kSmall{3, 40, 24, 8, 16}, kDeepseek{4, 512, 128, 64, 128};
 
 // The cache of one layer, with room for `num_blocks` blocks: latents that are K and V.
-struct LatentCache : CacheMemory {
+struct LatentCache : public CacheMemory {
   LatentCache(const LatentSizes& sizes, Dtype dtype, int num_blocks, int block_size)
       : CacheMemory(dtype, num_blocks, 1, block_size, sizes.latent_width()) {
     view.v = view.k, view.value_dim = sizes.kv_lora_rank;

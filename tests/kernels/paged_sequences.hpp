@@ -7,11 +7,14 @@
 #include <numeric>
 #include <vector>
 
+#include "core/kv/table.hpp"
 #include "kernels/alibi.hpp"
 #include "kernels/kv/kivi.hpp"
+#include "kernels/kv/kvquant.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/kv/kivi.hpp"
+#include "kernels/reference/kv/kvquant.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/tensors.hpp"
 
@@ -39,9 +42,13 @@ struct NewTokens {
 };
 
 // The memory of one layer's KV cache, every byte 0xFF: NaN as a value and as a scale.
-struct CacheMemory {
+class CacheMemory {
+ public:
   std::vector<std::uint16_t> k, v;  // two bytes each, for alignment
   std::vector<float> k_scales, v_scales;
+  std::vector<float> calibration;  // kvquant, and what follows
+  std::vector<KvQuantOutlier> k_outliers, v_outliers;
+  std::vector<KvQuantScale> kvquant_scales;
   KvCacheView view;
 
   CacheMemory() = default;
@@ -62,6 +69,31 @@ struct CacheMemory {
             .head_dim = head_dim,
             .extras = Fp8KvScales{0.75F, 1.25F}};
     if (dtype == Dtype::int8) view.extras = Int8KvScales{k_scales.data(), v_scales.data()};
+    if (is_kvquant(dtype)) add_kvquant(num_blocks * block_size, num_kv_heads * head_dim);
+  }
+
+ private:
+  // Levels that are not even, ranges that differ from channel to channel.
+  void add_kvquant(int slots, int width) {
+    const int levels = 1 << bits(view.dtype);
+    for (const float power : {1.3F, 0.8F})
+      for (int level = 0; level < levels; ++level) {
+        const float even = 2 * static_cast<float>(level) / static_cast<float>(levels - 1) - 1;
+        calibration.push_back(std::copysign(std::pow(std::abs(even), power), even));
+      }
+    for (int channel = 0; channel < width; ++channel)
+      calibration.push_back(0.01F * static_cast<float>(channel % 7) - 0.02F);
+    for (int channel = 0; channel < width; ++channel)
+      calibration.push_back(channel % 31 == 5 ? 0.0F : 0.5F + 0.02F * static_cast<float>(channel % 11));
+    const std::size_t outliers = static_cast<std::size_t>(slots * kvquant_outliers(width));
+    k_outliers.assign(outliers, {0xFFFF, 0xFFFF});
+    v_outliers = k_outliers;
+    kvquant_scales.assign(static_cast<std::size_t>(slots), {0xFFFF, 0xFFFF});
+    view.extras = KvQuantExtras{.calibration = calibration.data(),
+                                .k_outliers = k_outliers.data(),
+                                .v_outliers = v_outliers.data(),
+                                .v_scales = kvquant_scales.data(),
+                                .width = width};
   }
 };
 
@@ -219,7 +251,13 @@ class PagedSequences {
                                          .query_start_loc = starts,
                                          .context_lens = &lengths_[sequence],
                                          .num_seqs = 1});
-    for (int token = 0; token < lengths_[sequence]; ++token)
+    if (is_kvquant(shape_.dtype))
+      for (int token = 0; token < lengths_[sequence]; ++token) {
+        const auto from = static_cast<std::size_t>(token * kv_width());
+        reference::store_kvquant(cache_.view, reference::slot_of(cache_.view, tables_[sequence].data(), token),
+                                 &k_[sequence][from], &v_[sequence][from]);
+      }
+    for (int token = 0; token < lengths_[sequence] && lies_in_rows(shape_.dtype); ++token)
       for (int head = 0; head < shape_.num_kv_heads; ++head) {
         const std::int64_t slot = reference::slot_of(cache_.view, tables_[sequence].data(), token);
         const auto from = static_cast<std::size_t>((token * shape_.num_kv_heads + head) * shape_.head_dim);

@@ -192,7 +192,7 @@ HWY_EXPORT(update_block_bounds_impl);
 HWY_EXPORT(choose_critical_blocks_impl);
 
 void update_block_bounds(ThreadPool& threads, const UpdateBlockBoundsArgs& args) {
-  require(!quantizes_together(args.cache.dtype), "update_block_bounds", "kivi4 and kivi2 are not supported");
+  require_rows(args.cache, "update_block_bounds");
   require_kv_cache(args.cache, "update_block_bounds");
   HWY_DYNAMIC_DISPATCH(update_block_bounds_impl)(threads, args);
 }
@@ -207,7 +207,7 @@ void choose_critical_blocks(ThreadPool& threads, Workspace& workspace, const Cho
 void critical_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args,
                         const ChosenBlocks& chosen) {
   constexpr const char* kName = "critical_attention";
-  require(!quantizes_together(args.cache.dtype), kName, "kivi4 and kivi2 are not supported");
+  require_rows(args.cache, kName);
   require(args.alibi_slopes == nullptr, kName, "ALiBi is not supported");
   require(args.sliding_window == 0, kName, "a sliding window is not supported");
   require(args.tree.sizes == nullptr, kName, "trees are not supported");

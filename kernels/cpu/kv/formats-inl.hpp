@@ -11,6 +11,7 @@
 #include "kernels/cpu/kv/fp8-inl.hpp"
 #include "kernels/cpu/kv/int8-inl.hpp"
 #include "kernels/cpu/kv/kivi-inl.hpp"
+#include "kernels/cpu/kv/kvquant-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
@@ -29,6 +30,12 @@ HWY_INLINE void with_cached_type(Dtype dtype, Body&& body) {
       return body(static_cast<const Kivi<4>*>(nullptr));
     case Dtype::kivi2:
       return body(static_cast<const Kivi<2>*>(nullptr));
+    case Dtype::kvquant4:
+      return body(static_cast<const KvQuant<4>*>(nullptr));
+    case Dtype::kvquant3:
+      return body(static_cast<const KvQuant<3>*>(nullptr));
+    case Dtype::kvquant2:
+      return body(static_cast<const KvQuant<2>*>(nullptr));
     default:
       return with_stored_type(nullptr, dtype, body);
   }
@@ -40,12 +47,6 @@ HWY_INLINE void with_row_type(Dtype dtype, Body&& body) {
   with_cached_type(dtype, [&]<typename T>(const T* type) {
     if constexpr (kLiesInRows<T>) body(type);
   });
-}
-
-[[nodiscard]] inline bool lies_in_rows(Dtype dtype) {
-  bool result = false;
-  with_row_type(dtype, [&](auto*) { result = true; });
-  return result;
 }
 
 // Tokens that queries read from blocks, the first of which is the last of `context` tokens.

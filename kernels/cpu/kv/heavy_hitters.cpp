@@ -131,7 +131,7 @@ namespace dculab::kernels::cpu {
 HWY_EXPORT(attention_scores_impl);
 
 void attention_scores(ThreadPool& threads, Workspace& workspace, const AttentionScoresArgs& args) {
-  require(!quantizes_together(args.attention.cache.dtype), "attention_scores", "a KIVI cache is not supported");
+  require_rows(args.attention.cache, "attention_scores");
   require_kv_cache(args.attention.cache, "attention_scores");
   require(args.attention.alibi_slopes == nullptr, "attention_scores", "ALiBi is not supported");
   require(args.attention.sliding_window == 0, "attention_scores", "a sliding window is not supported");

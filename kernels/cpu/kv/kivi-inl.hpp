@@ -96,7 +96,8 @@ class UnpagedKv {
 template <int kBits>
 struct Kivi {
   // Nothing is stored: groups of tokens are quantized once they are complete, all from numbers of the same precision.
-  static void take_new(const RopeAndCacheArgs& args, int /*token*/, float* k, float* v) {
+  static void take_unrotated(const RopeAndCacheArgs& /*args*/, int /*token*/, const float* /*k*/, const float* /*v*/) {}
+  static void take_rotated(const RopeAndCacheArgs& args, float* k, float* v) {
     const int width = args.cache.num_kv_heads * args.cache.head_dim;
     round_to_f16(k, width);
     round_to_f16(v, width);

@@ -49,16 +49,17 @@ struct KvRuns {
   };
   Run runs[kTileTokens];
   int num_runs = 0;
+  int begin = 0;  // the first token
   int unpaged_begin = 0, unpaged_end = 0;
 
-  // Tokens [begin, end).
-  void find(const KvSource& source, int begin, int end) {
+  // Tokens [first, end).
+  void find(const KvSource& source, int first, int end) {
     const KvCacheView& cache = source.cache;
     const int shift = std::countr_zero(static_cast<unsigned>(cache.block_size));
-    unpaged_begin = std::max(begin, source.paged_tokens), unpaged_end = end;
+    begin = first, unpaged_begin = std::max(first, source.paged_tokens), unpaged_end = end;
     end = std::min(end, source.paged_tokens);
     num_runs = 0;
-    for (int token = begin; token < end;) {
+    for (int token = first; token < end;) {
       const int offset = token & (cache.block_size - 1);
       const int tokens = std::min(cache.block_size - offset, end - token);
       runs[num_runs++] = {std::ptrdiff_t{source.block_table[token >> shift]} * cache.heads_in_block() + source.kv_head,
@@ -67,12 +68,12 @@ struct KvRuns {
     }
   }
 
-  // Tokens [begin, end) of a path, all of them in blocks.
-  void find_path(const KvSource& source, const TreePath& path, int begin, int end) {
-    find(source, begin, std::min(end, path.tree_begin));
+  // Tokens [first, end) of a path, all of them in blocks.
+  void find_path(const KvSource& source, const TreePath& path, int first, int end) {
+    find(source, first, std::min(end, path.tree_begin));
     std::uint64_t rest = path.mask;
     for (int position = path.tree_begin; position < end; ++position, rest &= rest - 1) {
-      if (position < begin) continue;
+      if (position < first) continue;
       const int place = path.tree_begin + std::countr_zero(rest), block_size = source.cache.block_size;
       const std::ptrdiff_t block = source.block_table[place / block_size];
       runs[num_runs++] = {block * source.cache.heads_in_block() + source.kv_head, place % block_size, 1};

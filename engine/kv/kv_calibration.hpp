@@ -1,0 +1,29 @@
+// What text has shown of the K and V of a model: ranges of K's channels, and levels for codes of few bits.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "model/model_shape.hpp"
+
+namespace dculab::engine {
+
+inline constexpr std::array<int, 3> kCalibratedBits{4, 3, 2};  // those of kvquant4, kvquant3 and kvquant2
+
+// Of K as it is before rotary embedding. Numbers: kernels/kv/kvquant.hpp.
+struct KvLayerCalibration {
+  std::vector<float> centres, half_ranges;                                    // [kv_width]
+  std::array<std::vector<float>, kCalibratedBits.size()> k_levels, v_levels;  // [2^bits] of each of kCalibratedBits
+
+  friend bool operator==(const KvLayerCalibration&, const KvLayerCalibration&) = default;
+};
+
+struct KvCalibration {
+  std::vector<KvLayerCalibration> layers;  // [num_hidden_layers]; empty where a layer has no K and V of its own
+};
+
+// Even levels and ranges from -4 to 4, for weights that are made up.
+[[nodiscard]] std::shared_ptr<const KvCalibration> made_up_calibration(const ModelShape& model);
+
+}  // namespace dculab::engine
