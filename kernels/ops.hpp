@@ -123,12 +123,6 @@ struct KvCacheView {
   [[nodiscard]] constexpr int value_stride() const { return v == k ? head_dim : value_width(); }
 };
 
-// The slot, or a negative number when it is in the skip set.
-[[nodiscard]] inline std::int64_t unless_skipped(std::int64_t slot, const std::uint32_t* skip_set) {
-  if (slot < 0 || skip_set == nullptr) return slot;
-  return (skip_set[slot / 32] >> (slot % 32) & 1U) != 0 ? -1 : slot;
-}
-
 // Rotates Q and K by their positions (half-split pairs (i, i + head_dim / 2), as Hugging Face's Llama does),
 // or pairs of neighbours (2 i, 2 i + 1), of the first rotary_dim values of a head;
 // writes Q and K back in place and K, V to the cache. A token whose slot is negative is not written (Opt-KV, see

@@ -39,7 +39,7 @@ void rope_and_cache(const RopeAndCacheArgs& args) {
     float* q = args.qkv + std::ptrdiff_t{token} * width;
     float* k = q + args.num_heads * cache.head_dim;
     const float* v = k + cache.num_kv_heads * cache.head_dim;
-    if (is_kvquant(cache.dtype) && !is_skipped(args.skip_set, args.slot_mapping[token]))
+    if (is_kvquant(cache.dtype) && args.slot_mapping[token] >= 0)
       store_kvquant(cache, args.slot_mapping[token], k, v);
     for (int head = 0; args.cos_sin != nullptr && head < args.num_heads + cache.num_kv_heads; ++head) {
       const int turned = args.turned_values();

@@ -99,7 +99,7 @@ class KvQuantReader {
 template <int kBits>
 struct KvQuant {
   static void take_unrotated(const RopeAndCacheArgs& args, int token, const float* k, const float* v) {
-    const std::int64_t slot = unless_skipped(args.slot_mapping[token], args.skip_set);
+    const std::int64_t slot = args.slot_mapping[token];
     if (slot >= 0) store_kvquant(args.cache, slot, k, v);
   }
   static void take_rotated(const RopeAndCacheArgs& /*args*/, float* /*k*/, float* /*v*/) {}
