@@ -9,7 +9,7 @@
 namespace dculab::engine {
 namespace {
 
-constexpr StepperOptions kRoomy{.num_tokens = 16384};
+const StepperOptions kRoomy{.num_tokens = 16384};
 
 const std::vector<std::string> kVariants = [] {
   std::vector<std::string> all = kFamilyVariants;
