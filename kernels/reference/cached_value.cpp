@@ -17,7 +17,8 @@ bool is_fp8(Dtype dtype) { return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp
 // The int8 scale of the head that `index` lies in.
 float& head_scale(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
   const auto scales = cache.extras.as<Int8KvScales>();
-  return (tensor == KvTensor::k ? scales.k : scales.v)[index / static_cast<std::size_t>(row_values(cache, tensor))];
+  float* const of_tensor = tensor == KvTensor::k ? scales.k : scales.v;
+  return of_tensor[index / static_cast<std::size_t>(row_values(cache, tensor))];
 }
 
 double scale_of(const KvCacheView& cache, KvTensor tensor, std::size_t index) {
