@@ -55,7 +55,8 @@ std::vector<std::string> texts_on(DeviceKind device, const EngineOptions& engine
   options.num_threads = 2;
   Bytes block = engine.block_size * Bytes(4 * 2 * 256 * bits(engine.kv_cache_dtype) / 8);
   if (engine.kv_retention.policy == RetentionPolicy::critical_blocks) block += Bytes(4 * 2 * 256 * 2);  // bounds
-  options.kv_cache_memory = 9 * block;
+  const bool is_short = kSanitized && !drops_tokens(engine.kv_retention.policy);
+  options.kv_cache_memory = (is_short ? 6 : 9) * block;
   Generator generator(kModels / "dculab-tiny", options);
   std::vector<TextRequest> requests;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and"})
