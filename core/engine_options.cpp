@@ -35,7 +35,8 @@ void check_groups(const EngineOptions& options, Found& found) {
         "read");
   if (options.kv_skip.duplicate_prompts)
     found.emplace_back(
-        "groups_by_load cannot be combined with kv_cache_skip duplicate_prompts: blocks of many heads hold nothing that "
+        "groups_by_load cannot be combined with kv_cache_skip duplicate_prompts: blocks of many heads hold nothing "
+        "that "
         "few can read");
   if (options.speculative_config.enabled())
     found.emplace_back("groups_by_load cannot be combined with speculative_config: drafts follow one model");

@@ -111,11 +111,10 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
                                        ", arrival: replay}");
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
-  for (const char* option :
-       {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--kv-retention", "--activations",
-        "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens", "--enable-prefix-caching",
-        "--prefix-eviction", "--kv-cache-skip", "--pad-token-id", "--data-parallel-size", "--routing",
-        "--tensor-parallel-size", "--enable-expert-parallel"})
+  for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--kv-retention",
+                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
+                             "--enable-prefix-caching", "--prefix-eviction", "--kv-cache-skip", "--pad-token-id",
+                             "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
