@@ -5,7 +5,9 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace dculab::kernels {
 
@@ -22,36 +24,45 @@ struct Int8KvScales {
 
 // Holds one such struct of any format; the cache's dtype says which. Where none was given FP8 has scales of 1.
 class KvExtras {
-  static constexpr std::size_t kBytes = 64;
+  static constexpr std::size_t kWords = 8;
 
-  // bit_cast wants both sides equally long.
   template <typename Extras>
-  struct Filled {
-    Extras extras;
-    std::array<std::byte, kBytes - sizeof(Extras)> rest{};
-  };
+  static constexpr bool kFits = std::is_trivially_copyable_v<Extras> && sizeof(Extras) % sizeof(std::uint64_t) == 0 &&
+                                sizeof(Extras) <= kWords * sizeof(std::uint64_t);
+  template <typename Extras>
+  using WordsOf = std::array<std::uint64_t, sizeof(Extras) / sizeof(std::uint64_t)>;
 
  public:
-  constexpr KvExtras() : bytes_(std::bit_cast<Bytes>(Filled<Fp8KvScales>{})) {}
+  constexpr KvExtras() { take(Fp8KvScales{}); }
 
   template <typename Extras>
-  requires(!std::is_same_v<Extras, KvExtras> && std::is_trivially_copyable_v<Extras> &&
-           sizeof(Extras) < kBytes) constexpr KvExtras(const Extras& extras)
-      : bytes_(std::bit_cast<Bytes>(Filled<Extras>{extras})), are_given_(true) {}
+  requires(!std::is_same_v<Extras, KvExtras> && kFits<Extras>) constexpr KvExtras(const Extras& extras)
+      : are_given_(true) {
+    take(extras);
+  }
 
   [[nodiscard]] constexpr bool are_given() const { return are_given_; }
 
-  // Precondition: a struct of this type was given, or it is Fp8KvScales and none was.
+  // Precondition: a struct of this type was given, or it is Fp8KvScales and none was. Reads its words alone, so that a
+  // kernel needs no copy of them all.
   template <typename Extras>
   [[nodiscard]] constexpr Extras as() const {
-    return std::bit_cast<Filled<Extras>>(bytes_).extras;
+    return first_words<Extras>(std::make_index_sequence<std::tuple_size_v<WordsOf<Extras>>>());
   }
 
  private:
-  struct alignas(8) Bytes {
-    std::array<std::byte, kBytes> bytes;
-  };
-  Bytes bytes_;
+  template <typename Extras>
+  constexpr void take(const Extras& extras) {
+    const auto words = std::bit_cast<WordsOf<Extras>>(extras);
+    for (std::size_t i = 0; i < words.size(); ++i) words_[i] = words[i];
+  }
+
+  template <typename Extras, std::size_t... kIndex>
+  [[nodiscard]] constexpr Extras first_words(std::index_sequence<kIndex...>) const {
+    return std::bit_cast<Extras>(WordsOf<Extras>{words_[kIndex]...});
+  }
+
+  std::uint64_t words_[kWords] = {};
   bool are_given_ = false;
 };
 

@@ -71,6 +71,7 @@ TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay"
       const auto& dram = comparison.levels.back();
       CAPTURE(dram.closed_form.value(), dram.replayed.value());
       CHECK(std::abs(dram.closed_form / dram.replayed - 1) <= 0.05);
+      if (machine != "a100-80gb-sxm") CHECK(comparison.resources != "assumed");  // compiled for AMD's targets only
     });
 }
 
