@@ -1,7 +1,9 @@
-// Memory of a device that is released with its owner.
+// Memory of a device, or of the host for a device, that is released with its owner.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -9,21 +11,26 @@
 
 namespace dculab::engine {
 
-class DeviceMemory {
+enum class MemoryPlace : std::uint8_t { device, host };  // host: pinned, so that the device reaches it by itself
+
+template <MemoryPlace kPlace>
+class OwnedMemory {
  public:
-  DeviceMemory() = default;
-  DeviceMemory(std::shared_ptr<kernels::gpu::Device> device, std::size_t bytes,
-               OperandRole holds = OperandRole::activation)
-      : device_(std::move(device)), data_(device_->allocate(bytes > 0 ? bytes : 1, holds)) {}
-  DeviceMemory(DeviceMemory&& other) noexcept
+  OwnedMemory() = default;
+  // `holds`: see Device::allocate; of memory of the device.
+  OwnedMemory(std::shared_ptr<kernels::gpu::Device> device, std::size_t bytes,
+              OperandRole holds = OperandRole::activation)
+      : device_(std::move(device)), data_(allocate(std::max<std::size_t>(bytes, 1), holds)) {}
+  OwnedMemory(OwnedMemory&& other) noexcept
       : device_(std::move(other.device_)), data_(std::exchange(other.data_, nullptr)) {}
-  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+  OwnedMemory& operator=(OwnedMemory&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(data_, other.data_);
     return *this;
   }
-  ~DeviceMemory() {
-    if (data_ != nullptr) device_->release(data_);
+  ~OwnedMemory() {
+    if (data_ == nullptr) return;
+    kPlace == MemoryPlace::device ? device_->release(data_) : device_->release_on_host(data_);
   }
 
   template <typename T = void>
@@ -32,35 +39,15 @@ class DeviceMemory {
   }
 
  private:
+  [[nodiscard]] void* allocate(std::size_t bytes, OperandRole holds) {
+    return kPlace == MemoryPlace::device ? device_->allocate(bytes, holds) : device_->allocate_on_host(bytes);
+  }
+
   std::shared_ptr<kernels::gpu::Device> device_;
   void* data_ = nullptr;
 };
 
-// Memory of the host that a device reaches by itself, likewise.
-class HostMemory {
- public:
-  HostMemory() = default;
-  HostMemory(std::shared_ptr<kernels::gpu::Device> device, std::size_t bytes)
-      : device_(std::move(device)), data_(device_->allocate_on_host(bytes > 0 ? bytes : 1)) {}
-  HostMemory(HostMemory&& other) noexcept
-      : device_(std::move(other.device_)), data_(std::exchange(other.data_, nullptr)) {}
-  HostMemory& operator=(HostMemory&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~HostMemory() {
-    if (data_ != nullptr) device_->release_on_host(data_);
-  }
-
-  template <typename T = void>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  std::shared_ptr<kernels::gpu::Device> device_;
-  void* data_ = nullptr;
-};
+using DeviceMemory = OwnedMemory<MemoryPlace::device>;
+using HostMemory = OwnedMemory<MemoryPlace::host>;
 
 }  // namespace dculab::engine

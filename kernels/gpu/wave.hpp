@@ -1,5 +1,7 @@
-// Sums and maxima over the lanes of a wave, or of a workgroup.
+// Sums, maxima and prefix sums over the lanes of a wave, or of a workgroup.
 #pragma once
+
+#include <cstdint>
 
 #include "kernels/gpu/runtime.hpp"
 
@@ -71,6 +73,31 @@ __device__ __forceinline__ float workgroup_max(float value, WavePartials& partia
     barrier();
   }
   return value;
+}
+
+// Of an integer of each lane of a workgroup.
+struct LaneSums {
+  int before = 0;  // of the lanes before this one
+  int total = 0;
+};
+
+// wave_sums: shared, [kThreads / kWave]. Two barriers: it may be used again right after.
+template <int kWave, int kThreads>
+__device__ __forceinline__ LaneSums workgroup_prefix_sum(int value, std::int32_t* wave_sums) {
+  const int lane = lane_index<kWave>();
+  int sum = value;
+  DCULAB_UNROLL
+  for (int step = 1; step < kWave; step *= 2)
+    sum += choose(lane >= step, shuffle<kWave, kWave>(sum, lane + kWave - step), 0);
+  if (lane == kWave - 1) wave_sums[wave_index<kWave>()] = sum;
+  barrier();
+  LaneSums sums{sum - value, 0};
+  for (int wave = 0; wave < kThreads / kWave; ++wave) {
+    if (wave < wave_index<kWave>()) sums.before += wave_sums[wave];
+    sums.total += wave_sums[wave];
+  }
+  barrier();
+  return sums;
 }
 
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

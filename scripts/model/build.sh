@@ -3,15 +3,9 @@
 #
 #   scripts/model/build.sh [WORK]      WORK: folder for large temporary files
 #
-# PYTHON may name the interpreter that has the packages of requirements.txt.
+# PYTHON: see settings.sh.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-models=$(cd "$here/../.." && pwd)/scenarios/models
-work=${1:-$(mktemp -d)}
-python=${PYTHON:-python3}
-tiny=$models/dculab-tiny
-draft=$models/dculab-tiny-draft
-export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
+. "$(dirname "$0")/settings.sh"
 
 write() { # KIND FILE OPTIONS...
   kind=$1 file=$2
@@ -25,7 +19,7 @@ train() { # MODEL FOLDER OPTIONS...
   "$python" "$here/train.py" "$model" "$folder" --corpus "$work" --threads 1 "$@"
 }
 
-mkdir -p "$work" "$tiny/eval" "$draft"
+mkdir -p "$tiny/eval" "$draft"
 write first "$work/first.txt" --documents 20000 --words 60 --seed 4
 write train "$work/train-256.txt" --documents 80000 --words 180 --seed 1
 write train "$work/train-512.txt" --documents 60000 --words 380 --seed 2

@@ -3,20 +3,10 @@
 #
 #   scripts/model/distill.sh [WORK]      WORK: folder for temporary files
 #
-# DCULAB names the program, PYTHON the interpreter with the packages of requirements.txt, SEEDS what to run. All
-# students begin as the shipped draft model and take as many steps of as many tokens; those that learn from
-# distributions or features read the rows of `labelling`.
+# SEEDS names what to run. All students begin as the shipped draft model and take as many steps of as many tokens;
+# those that learn from distributions or features read the rows of `labelling`. DCULAB, PYTHON: see settings.sh.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-models=$root/scenarios/models
-work=${1:-$(mktemp -d)}
-python=${PYTHON:-python3}
-dculab=${DCULAB:-$root/build/release/cli/dculab}
-tiny=$models/dculab-tiny
-draft=$models/dculab-tiny-draft
-export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
-export MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000 # as qat.sh says
+. "$(dirname "$0")/settings.sh"
 
 student() { # NAME ROWS FROM
   "$python" "$here/distill.py" "$tiny" "$draft" "$work/$1-$seed" --rows "$work/$2-$seed.npz" --from "$3" \
@@ -31,7 +21,6 @@ judge() { # MODEL OPTIONS...: what it predicts, and what its drafts are worth to
     --num-speculative-tokens 3
 }
 
-mkdir -p "$work"
 for seed in ${SEEDS:-1 2}; do
   for way in labelling expansion curation feedback; do
     "$python" "$here/elicitation.py" "$way" "$tiny" "$work/$way-$seed.npz" --student "$draft" --seed "$seed"

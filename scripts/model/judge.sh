@@ -3,25 +3,22 @@
 #
 #   scripts/model/judge.sh [WORK]      WORK: folder for the quantized models
 #
-# DCULAB names the program. Speed is a decode of 8 sequences with 512 tokens each; a model this small fits the caches, so
+# DCULAB: see settings.sh. Speed is a decode of 8 sequences with 512 tokens each; a model this small fits the caches, so
 # read of it what arithmetic costs, not what memory saves.
 set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
-work=${1:-$(mktemp -d)}
-dculab=${DCULAB:-$root/build/release/cli/dculab}
-model=$root/scenarios/models/dculab-tiny
+. "$(dirname "$0")/settings.sh"
 
 models=dculab-tiny
 quantize() { # NAME OPTIONS...
   name=$1
   shift
   rm -rf "${work:?}/$name"
-  "$dculab" quantize --model dculab-tiny "$@" --calibration "$model/calibration.txt" --output "$work/$name" >/dev/null
+  "$dculab" quantize --model dculab-tiny "$@" --calibration "$tiny/calibration.txt" --output "$work/$name" >/dev/null
   models=$models,$name
 }
 
 judge() { # OPTIONS...
-  "$dculab" evaluate --reference dculab-tiny --text "$model/eval/held-out.txt" --choices "$model/eval/choice.jsonl" \
+  "$dculab" evaluate --reference dculab-tiny --text "$tiny/eval/held-out.txt" --choices "$tiny/eval/choice.jsonl" \
     --decode-steps 50 --decode-batch 8 --decode-context 512 "$@"
 }
 

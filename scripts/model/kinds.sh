@@ -3,15 +3,9 @@
 #
 #   scripts/model/kinds.sh [WORK]      WORK: folder for temporary files
 #
-# PYTHON names the interpreter that has the packages of requirements.txt. A call of train.py that was
-# stopped goes on with --go-on. All three begin with what can be kept of dculab-tiny (adapt.py).
+# PYTHON: see settings.sh. A call of train.py that was stopped goes on with --go-on. All three begin with what can be kept of dculab-tiny (adapt.py).
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-models=$(cd "$here/../.." && pwd)/scenarios/models
-work=${1:-$(mktemp -d)}
-python=${PYTHON:-python3}
-tiny=$models/dculab-tiny
-export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
+. "$(dirname "$0")/settings.sh"
 
 write() { # KIND FILE OPTIONS...
   kind=$1 file=$2
@@ -26,7 +20,6 @@ train() { # MODEL OPTIONS...
     --answer-weight 6 "$@"
 }
 
-mkdir -p "$work"
 write recall-drill "$work/many.txt" --documents 12000 --words 20 --most 5 --seed 5
 write mixed "$work/mixed-512.txt" --documents 4000 --words 380 --seed 2
 write mixed "$work/mixed-1024.txt" --documents 3000 --words 700 --seed 3

@@ -3,19 +3,10 @@
 #
 #   scripts/model/qat.sh [WORK]      WORK: folder for temporary files
 #
-# DCULAB names the program, PYTHON the interpreter with the packages of requirements.txt, SEEDS what to run: the
-# checkpoints of the first are shipped. The model writes all text itself; GPTQ is calibrated on that, and on
-# calibration.txt. Freed memory is kept (MALLOC_...): giving it back after each tensor takes a quarter of the time.
+# SEEDS names what to run: the checkpoints of the first are shipped. The model writes all text itself; GPTQ is
+# calibrated on that, and on calibration.txt. DCULAB, PYTHON: see settings.sh.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-models=$root/scenarios/models
-work=${1:-$(mktemp -d)}
-python=${PYTHON:-python3}
-dculab=${DCULAB:-$root/build/release/cli/dculab}
-tiny=$models/dculab-tiny
-export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
-export MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
+. "$(dirname "$0")/settings.sh"
 
 gptq() { # NAME BITS GROUP CALIBRATION
   rm -rf "${work:?}/$1"
@@ -28,7 +19,6 @@ judge() { # OPTIONS...
     --kv-cache-dtype int8 "$@"
 }
 
-mkdir -p "$work"
 shipped=yes
 for seed in ${SEEDS:-1 2}; do
   rows=$work/generated-$seed

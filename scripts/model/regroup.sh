@@ -3,18 +3,11 @@
 #
 #   scripts/model/regroup.sh [WORK]      WORK: folder for temporary files
 #
-# DCULAB names the program, PYTHON the interpreter that has the packages of requirements.txt, STEPS the steps of
-# uptraining. The rows of a model that is only regrouped have 0 uptrained_steps.
+# STEPS are those of uptraining; DCULAB, PYTHON: see settings.sh. The rows of a model that is only regrouped have 0 uptrained_steps.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-models=$root/scenarios/models
-work=${1:-$(mktemp -d)}
-python=${PYTHON:-python3}
-dculab=${DCULAB:-$root/build/release/cli/dculab}
+. "$(dirname "$0")/settings.sh"
 steps=${STEPS:-120}
 table=$root/scenarios/accuracy/dculab-tiny.csv
-export PYTHONDONTWRITEBYTECODE=1 OMP_WAIT_POLICY=PASSIVE
 
 measure() { # FOLDER NAME KV_HEADS METHOD STEPS COMMAND
   "$dculab" evaluate --model "$1" --text "$models/dculab-tiny/eval/held-out.txt" --kv-cache-dtype f32 --decode-steps 0 \
@@ -39,7 +32,7 @@ uptrain() { # FOLDER NAME METHOD KV_HEADS
   measure "$1" "$2" "$4" "$3" "$steps" "scripts/model/regroup.sh"
 }
 
-mkdir -p "$work" "$(dirname "$table")"
+mkdir -p "$(dirname "$table")"
 "$python" "$here/corpus.py" mixed "$work/mixed-512.txt" --documents 4000 --words 380 --seed 2
 "$python" "$here/corpus.py" mixed "$work/calibration.txt" --documents 60 --words 380 --seed 21
 head -n 60 "$models/dculab-tiny/eval/recall.jsonl" > "$work/recall.jsonl"

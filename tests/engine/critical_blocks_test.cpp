@@ -16,23 +16,10 @@
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/text_scores.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/retention_policies.hpp"
 
 namespace dculab::engine {
 namespace {
-
-using Scores = std::vector<std::vector<double>>;
-
-KvRetention critical(double budget, int recent_blocks = 1) {
-  return {.policy = RetentionPolicy::critical_blocks, .kv_budget = budget, .recent_blocks = recent_blocks};
-}
-
-std::vector<TokenId> text_of(int count, unsigned seed = 1) {
-  std::vector<TokenId> tokens;
-  std::uint32_t state = seed;
-  for (int i = 0; i < count; ++i)
-    tokens.push_back(static_cast<TokenId>((state = state * 1664525U + 1013904223U) >> 16) % 96);
-  return tokens;
-}
 
 // How the work is cut.
 struct Cut {
@@ -75,17 +62,10 @@ const ModelWeights& model(const std::string& variant = "gqa") {
   return variant == "gqa" ? gqa : mha;
 }
 
-Scores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
-             const std::vector<std::vector<TokenId>>& texts) {
+TextScores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
+                 const std::vector<std::vector<TokenId>>& texts) {
   CpuExecutor executor(weights, cache_for(cut), cut.num_threads);
   return token_log_probabilities(executor, options_for(weights, retention, cut), texts, cut.num_prompt_tokens);
-}
-
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
-  return largest;
 }
 
 // A decode's step by hand, or a prefill's: tokens [begin, end) of a text whose blocks these are.
@@ -133,7 +113,7 @@ void check_bounds(const std::vector<std::byte>& block, const ModelShape& shape, 
 }  // namespace
 
 TEST_CASE("a budget of all blocks gives the bits of the whole cache") {
-  const std::vector<std::vector<TokenId>> texts{text_of(100), text_of(70, 2)};
+  const std::vector<std::vector<TokenId>> texts{random_text(100), random_text(70, 2)};
   for (const std::string variant : {"gqa", "mha"})
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::int8})
       for (const int block_size : {1, 4, 16, 64}) {
@@ -144,11 +124,11 @@ TEST_CASE("a budget of all blocks gives the bits of the whole cache") {
 }
 
 TEST_CASE("the smallest budget is the first block and the recent ones") {
-  const std::vector<TokenId> text = text_of(110);
+  const std::vector<TokenId> text = random_text(110);
   for (const auto& [block_size, recent] : {std::pair{4, 1}, {8, 2}, {1, 20}, {16, 3}}) {
     INFO("blocks of " << block_size << ", " << recent << " recent ones");
     const KvRetention retention = critical(1e-6, recent);
-    const Scores scores = score(model(), retention, {.block_size = block_size}, {text});
+    const TextScores scores = score(model(), retention, {.block_size = block_size}, {text});
     DenseLlama dense(model(), retention, block_size);
     std::vector<double> expected;
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
@@ -162,8 +142,8 @@ TEST_CASE("the smallest budget is the first block and the recent ones") {
 }
 
 TEST_CASE("a larger budget sees more, and comes nearer to the whole cache") {
-  const std::vector<TokenId> text = text_of(120);
-  const Scores all = score(model(), {}, {}, {text});
+  const std::vector<TokenId> text = random_text(120);
+  const TextScores all = score(model(), {}, {}, {text});
   double before = INFINITY;
   for (const double budget : {0.1, 0.4, 0.8}) {
     const double apart = largest_difference(score(model(), critical(budget), {}, {text})[0], all[0]);
@@ -174,15 +154,15 @@ TEST_CASE("a larger budget sees more, and comes nearer to the whole cache") {
 }
 
 TEST_CASE("threads, chunks, neighbours, shared prefixes and preemption change no bit of what critical blocks give") {
-  const std::vector<std::vector<TokenId>> texts{text_of(110, 1), text_of(90, 2), text_of(125, 3)};
+  const std::vector<std::vector<TokenId>> texts{random_text(110, 1), random_text(90, 2), random_text(125, 3)};
   const KvRetention retention = critical(0.3);
-  const Scores expected = score(model(), retention, {.num_threads = 1, .num_prompt_tokens = 70}, texts);
+  const TextScores expected = score(model(), retention, {.num_threads = 1, .num_prompt_tokens = 70}, texts);
   for (std::size_t i = 0; i < texts.size(); ++i)
     CHECK(score(model(), retention, {.num_prompt_tokens = 70}, {texts[i]})[0] == expected[i]);
   for (const int chunk : {7, 16, 33})
     CHECK(score(model(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) == expected);
   // Room for two sequences, not for three: what one has generated is computed once more as it was at first.
-  const Scores roomy = score(model(), retention, {.num_prompt_tokens = 10}, texts);
+  const TextScores roomy = score(model(), retention, {.num_prompt_tokens = 10}, texts);
   for (const bool cached : {false, true}) {
     const Cut tight{.num_blocks = 56, .num_prompt_tokens = 10, .enable_prefix_caching = cached};
     CHECK(score(model(), retention, tight, texts) == roomy);
@@ -190,7 +170,7 @@ TEST_CASE("threads, chunks, neighbours, shared prefixes and preemption change no
   std::vector<TokenId> fork(texts[0].begin(), texts[0].begin() + 64);
   fork.insert(fork.end(), texts[1].begin(), texts[1].begin() + 30);
   const std::vector<std::vector<TokenId>> forked{texts[0], fork, texts[0]};
-  const Scores alone = score(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64}, forked);
+  const TextScores alone = score(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64}, forked);
   CHECK(score(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64, .enable_prefix_caching = true},
               forked) == alone);
   CHECK(score(model(), retention,
@@ -198,7 +178,7 @@ TEST_CASE("threads, chunks, neighbours, shared prefixes and preemption change no
 }
 
 TEST_CASE("bounds are those of the keys, however tokens came, and go where their blocks go") {
-  const std::vector<TokenId> text = text_of(60);
+  const std::vector<TokenId> text = random_text(60);
   const Cut cut{.block_size = 8, .num_blocks = 24, .num_host_blocks = 4};
   const EngineOptions options = options_for(model(), critical(0.5), cut);
   CpuExecutor executor(model(), cache_for(cut), 2);
@@ -222,7 +202,7 @@ TEST_CASE("bounds are those of the keys, however tokens came, and go where their
 }
 
 TEST_CASE("each layer and KV head chooses the first, the last and as many as the budget has") {
-  const std::vector<TokenId> text = text_of(100);
+  const std::vector<TokenId> text = random_text(100);
   const Cut cut{.block_size = 4, .num_blocks = 40};
   const EngineOptions options = options_for(model(), critical(0.25), cut);
   CpuExecutor executor(model(), cache_for(cut), 2);
@@ -247,7 +227,7 @@ TEST_CASE("critical blocks need a cache that keeps bounds") {
   const Cut cut;
   const EngineOptions options = options_for(model(), critical(0.25), cut);
   CpuExecutor executor(model(), {.num_blocks = 8, .block_size = 4, .dtype = Dtype::f32}, 1);
-  CHECK_THROWS_WITH(run(executor, options, text_of(4), 0, 4, {0}, Phase::prefill), ContainsSubstring("bounds"));
+  CHECK_THROWS_WITH(run(executor, options, random_text(4), 0, 4, {0}, Phase::prefill), ContainsSubstring("bounds"));
   CpuExecutor with_bounds(model(), cache_for(cut), 1);
   CHECK_THROWS_WITH(with_bounds.move_slots(std::vector<SlotMove>{{1, 2}}), ContainsSubstring("not of single tokens"));
 }

@@ -12,15 +12,12 @@
 #include "tests/engine/support/dense_llama.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/retention_policies.hpp"
 
 namespace dculab::engine {
 namespace {
 
 using Positions = std::vector<int>;  // ascending
-
-KvRetention hitters_of(int hitters, int window) {
-  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
-}
 
 // The slice of a text whose tokens before `position` have been computed.
 SequenceSlice slice_at(const KvRetention& retention, int block_size, int position, int count) {

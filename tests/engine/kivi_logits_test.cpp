@@ -64,15 +64,6 @@ std::vector<TokenId> held_out_tokens() {
   return tokens;
 }
 
-double relative_error(const Logits& a, const Logits& b) {
-  double error = 0, size = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    error += std::pow(double{a[i]} - double{b[i]}, 2);
-    size += std::pow(double{b[i]}, 2);
-  }
-  return std::sqrt(error / size);
-}
-
 struct Errors {
   double of_formulas = 0;  // the largest of any step: against the F16 cache that holds what the formulas leave
   double of_plain = 0;     // against an F16 cache that keeps everything

@@ -64,16 +64,6 @@ std::vector<Logits> read_story(StepperOptions options, int chunk, int decoded) {
   return logits;
 }
 
-// Root mean square of a - b over that of b.
-double relative_error(const Logits& a, const Logits& b) {
-  double error = 0, size = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    error += std::pow(double{a[i]} - double{b[i]}, 2);
-    size += std::pow(double{b[i]}, 2);
-  }
-  return std::sqrt(error / size);
-}
-
 }  // namespace
 
 TEST_CASE("fewer bits in the KV cache move the shipped model's logits further, of 8 bits no further than their steps",

@@ -12,27 +12,10 @@
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/text_scores.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/retention_policies.hpp"
 
 namespace dculab::engine {
 namespace {
-
-using Scores = std::vector<std::vector<double>>;
-
-KvRetention window_of(int tokens) { return {.policy = RetentionPolicy::window, .window_tokens = tokens}; }
-KvRetention sinks_of(int sinks, int window) {
-  return {.policy = RetentionPolicy::sinks, .sink_tokens = sinks, .window_tokens = window};
-}
-KvRetention hitters_of(int hitters, int window) {
-  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
-}
-
-std::vector<TokenId> text_of(int count, unsigned seed = 1) {
-  std::vector<TokenId> tokens;
-  std::uint32_t state = seed;
-  for (int i = 0; i < count; ++i)
-    tokens.push_back(static_cast<TokenId>((state = state * 1664525U + 1013904223U) >> 16) % 96);
-  return tokens;
-}
 
 // How the work is cut.
 struct Cut {
@@ -56,8 +39,8 @@ EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
   return options;
 }
 
-Scores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
-             const std::vector<std::vector<TokenId>>& texts) {
+TextScores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
+                 const std::vector<std::vector<TokenId>>& texts) {
   CpuExecutor executor(weights, {.num_blocks = cut.num_blocks, .block_size = cut.block_size, .dtype = cut.kv_dtype},
                        cut.num_threads);
   EngineOptions options = options_for(retention, cut);
@@ -78,13 +61,6 @@ std::vector<double> dense_scores(const ModelWeights& weights, const KvRetention&
   return scores;
 }
 
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
-  return largest;
-}
-
 // Logits of this model are at most about 10 and are computed in F32 through two layers; angles of the engine are those
 // of positions in the text, off by up to 2^-18 radians at position 250.
 constexpr double kTolerance = 1e-4;
@@ -97,28 +73,28 @@ const ModelWeights& gqa() {
 }  // namespace
 
 TEST_CASE("the dense model agrees with the engine when everything is kept") {
-  const std::vector<TokenId> text = text_of(60);
+  const std::vector<TokenId> text = random_text(60);
   CHECK(largest_difference(score(gqa(), {}, {}, {text})[0], dense_scores(gqa(), {}, 4, text)) <= kTolerance);
 }
 
 TEST_CASE("StreamingLLM: sinks and window, at positions within the cache, beyond the trained positions") {
-  const std::vector<TokenId> text = text_of(250);
+  const std::vector<TokenId> text = random_text(250);
   REQUIRE(static_cast<int>(text.size()) > gqa().shape.max_position_embeddings);
   for (const auto& [sinks, window, block_size] :
        {std::tuple{4, 20, 4}, {1, 8, 1}, {6, 10, 4}, {4, 33, 16}, {20, 5, 8}, {3, 40, 32}}) {
     INFO(sinks << " sinks, window of " << window << ", blocks of " << block_size);
     const KvRetention retention = sinks_of(sinks, window);
-    const Scores scores = score(gqa(), retention, {.block_size = block_size}, {text});
+    const TextScores scores = score(gqa(), retention, {.block_size = block_size}, {text});
     CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
   }
 }
 
 TEST_CASE("a window forgets what leaves it, and positions stay") {
-  const std::vector<TokenId> text = text_of(128);
+  const std::vector<TokenId> text = random_text(128);
   for (const auto& [window, block_size] : {std::pair{20, 4}, {8, 1}, {33, 16}}) {
     INFO("window of " << window << ", blocks of " << block_size);
     const KvRetention retention = window_of(window);
-    const Scores scores = score(gqa(), retention, {.block_size = block_size}, {text});
+    const TextScores scores = score(gqa(), retention, {.block_size = block_size}, {text});
     CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
   }
 }
@@ -126,57 +102,57 @@ TEST_CASE("a window forgets what leaves it, and positions stay") {
 TEST_CASE("H2O: each layer and KV head keeps its heavy hitters and the newest tokens") {
   for (const std::string variant : {"gqa", "mha", "mqa"}) {
     const ModelWeights weights = load_weights(kGoldenFolder / variant);
-    const std::vector<TokenId> text = text_of(120, 3);
+    const std::vector<TokenId> text = random_text(120, 3);
     for (const auto& [hitters, window, block_size] : {std::tuple{8, 8, 4}, {1, 30, 16}, {20, 1, 1}, {5, 12, 8}}) {
       INFO(variant << ": " << hitters << " heavy hitters, window of " << window << ", blocks of " << block_size);
       const KvRetention retention = hitters_of(hitters, window);
-      const Scores scores = score(weights, retention, {.block_size = block_size}, {text});
+      const TextScores scores = score(weights, retention, {.block_size = block_size}, {text});
       CHECK(largest_difference(scores[0], dense_scores(weights, retention, block_size, text)) <= kTolerance);
     }
   }
 }
 
 TEST_CASE("each policy sees something else") {
-  const std::vector<TokenId> text = text_of(120);
-  const Scores all = score(gqa(), {}, {}, {text});
+  const std::vector<TokenId> text = random_text(120);
+  const TextScores all = score(gqa(), {}, {}, {text});
   for (const KvRetention& retention : {window_of(16), sinks_of(4, 16), hitters_of(8, 8)}) {
-    const Scores some = score(gqa(), retention, {}, {text});
+    const TextScores some = score(gqa(), retention, {}, {text});
     CHECK(std::equal(some[0].begin(), some[0].begin() + 15, all[0].begin()));  // nothing has gone yet
     CHECK(largest_difference(some[0], all[0]) > 1e-3);
   }
 }
 
 TEST_CASE("a policy that keeps more than there is changes no bit") {
-  const std::vector<TokenId> text = text_of(100);
-  const Scores all = score(gqa(), {}, {}, {text});
+  const std::vector<TokenId> text = random_text(100);
+  const TextScores all = score(gqa(), {}, {}, {text});
   for (const KvRetention& retention : {window_of(100), sinks_of(4, 96), hitters_of(50, 50)})
     CHECK(score(gqa(), retention, {}, {text}) == all);
 }
 
 TEST_CASE("threads, chunks, neighbours and preemption change no bit of what a policy gives") {
-  const std::vector<std::vector<TokenId>> texts{text_of(110, 1), text_of(90, 2), text_of(125, 3)};
+  const std::vector<std::vector<TokenId>> texts{random_text(110, 1), random_text(90, 2), random_text(125, 3)};
   for (const KvRetention& retention : {window_of(18), sinks_of(5, 18), hitters_of(9, 14)}) {
     INFO(name(retention.policy));
     const Cut plain{.num_threads = 1, .num_prompt_tokens = 70};
-    const Scores expected = score(gqa(), retention, plain, texts);
+    const TextScores expected = score(gqa(), retention, plain, texts);
     for (std::size_t i = 0; i < texts.size(); ++i)  // alone, and all of it a token a step
       CHECK(std::ranges::equal(std::span(score(gqa(), retention, {}, {texts[i]})[0]).subspan(69), expected[i]));
     for (const int chunk : {7, 16, 33})
       CHECK(score(gqa(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) == expected);
     // Room for two sequences, not for three.
     CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts)[2].size() == 115);
-    const Scores roomy = score(gqa(), retention, {.num_prompt_tokens = 10}, texts);
+    const TextScores roomy = score(gqa(), retention, {.num_prompt_tokens = 10}, texts);
     CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts) == roomy);
   }
 }
 
 TEST_CASE("H2O reads keys in FP8 and int8") {
-  const std::vector<TokenId> text = text_of(110);
+  const std::vector<TokenId> text = random_text(110);
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8}) {
     INFO(name(dtype));
     const Cut whole{.num_prompt_tokens = 60, .kv_dtype = dtype};
     CHECK(score(gqa(), hitters_of(55, 55), whole, {text}) == score(gqa(), {}, whole, {text}));
-    const Scores expected = score(gqa(), hitters_of(9, 14), whole, {text});
+    const TextScores expected = score(gqa(), hitters_of(9, 14), whole, {text});
     const Cut other{.block_size = 16, .max_num_batched_tokens = 7, .num_prompt_tokens = 60, .kv_dtype = dtype};
     CHECK(score(gqa(), hitters_of(9, 14), other, {text}) == expected);
     CHECK(largest_difference(expected[0], score(gqa(), hitters_of(9, 14), {.num_prompt_tokens = 60}, {text})[0]) > 0);
@@ -184,16 +160,16 @@ TEST_CASE("H2O reads keys in FP8 and int8") {
 }
 
 TEST_CASE("H2O does not depend on the block size, and windows only as they are evicted by blocks") {
-  const std::vector<TokenId> text = text_of(110);
-  const Scores expected = score(gqa(), hitters_of(9, 14), {.block_size = 1}, {text});
+  const std::vector<TokenId> text = random_text(110);
+  const TextScores expected = score(gqa(), hitters_of(9, 14), {.block_size = 1}, {text});
   for (const int block_size : {2, 16, 64})
     CHECK(score(gqa(), hitters_of(9, 14), {.block_size = block_size}, {text}) == expected);
 }
 
 TEST_CASE("prefix caching changes no bit of any score") {
-  const std::vector<TokenId> text = text_of(100);
+  const std::vector<TokenId> text = random_text(100);
   std::vector<TokenId> fork(text.begin(), text.begin() + 64);
-  const std::vector<TokenId> other = text_of(30, 9);
+  const std::vector<TokenId> other = random_text(30, 9);
   fork.insert(fork.end(), other.begin(), other.end());
   const std::vector<std::vector<TokenId>> texts{text, fork, text};
   EngineOptions options = options_for({}, {});
@@ -202,7 +178,7 @@ TEST_CASE("prefix caching changes no bit of any score") {
     CpuExecutor executor(gqa(), {.num_blocks = 64, .block_size = 4, .dtype = Dtype::f32}, 2);
     return token_log_probabilities(executor, options, texts, 64);
   };
-  const Scores expected = run();
+  const TextScores expected = run();
   options.enable_prefix_caching = true;
   CHECK(run() == expected);
   options.max_num_seqs = 8;

@@ -6,6 +6,7 @@
 #include "engine/recording/op_recorder.hpp"
 #include "tests/replay/kernel_grid.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/retention_policies.hpp"
 
 namespace dculab {
 namespace {
@@ -16,13 +17,6 @@ struct PolicyCase {
   int kv_heads, head_dim, block_size, batch;
   Dtype kv = Dtype::f16;
 };
-
-constexpr KvRetention sinks_of(int sinks, int window) {
-  return {.policy = RetentionPolicy::sinks, .sink_tokens = sinks, .window_tokens = window};
-}
-constexpr KvRetention hitters_of(int hitters, int window) {
-  return {.policy = RetentionPolicy::heavy_hitters, .window_tokens = window, .heavy_hitter_tokens = hitters};
-}
 
 [[nodiscard]] ModelShape model_of(const PolicyCase& what) {
   ModelShape model;

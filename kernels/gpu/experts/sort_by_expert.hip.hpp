@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/gpu/expert_args.hpp"
-#include "kernels/gpu/runtime.hpp"
+#include "kernels/gpu/wave.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 
@@ -11,31 +11,6 @@ struct SortShared {
   std::uint32_t rows[kMostExperts];        // of each expert
   std::int32_t sums[kExpertThreads / 32];  // of each wave
 };
-
-// Over the lanes of a workgroup.
-struct LaneSums {
-  int before = 0;  // of the lanes before this one
-  int total = 0;
-};
-
-// Two barriers: `shared.sums` may be used again right after.
-template <int kWave>
-__device__ __forceinline__ LaneSums sum_lanes(int value, SortShared& shared) {
-  const int lane = lane_index<kWave>();
-  int sum = value;
-  DCULAB_UNROLL
-  for (int step = 1; step < kWave; step *= 2)
-    sum += choose(lane >= step, shuffle<kWave, kWave>(sum, lane + kWave - step), 0);
-  if (lane == kWave - 1) shared.sums[wave_index<kWave>()] = sum;
-  barrier();
-  LaneSums sums{sum - value, 0};
-  for (int wave = 0; wave < kExpertThreads / kWave; ++wave) {
-    if (wave < wave_index<kWave>()) sums.before += shared.sums[wave];
-    sums.total += shared.sums[wave];
-  }
-  barrier();
-  return sums;
-}
 
 __device__ __forceinline__ int num_choices(const RouteTokens& args) {
   return args.num_tokens * args.rule.experts_per_token;
@@ -66,7 +41,7 @@ __device__ __forceinline__ void place_rows(const RouteTokens& args, int first_ro
       is_row[i] = own + i < num_choices(args) && load(args.choices.experts + own + i) == workgroup_x();
       count += is_row[i] ? 1 : 0;
     }
-    const LaneSums sums = sum_lanes<kWave>(count, shared);
+    const LaneSums sums = workgroup_prefix_sum<kWave, kExpertThreads>(count, shared.sums);
     int row = first_row + sums.before;
     DCULAB_UNROLL
     for (int i = 0; i < kPack; ++i) {
@@ -94,7 +69,7 @@ template <int kWave>
 __device__ __forceinline__ void count_bad_tokens(const RouteTokens& args, SortShared& shared) {
   int bad = 0;
   for (int token = thread_index(); token < args.num_tokens; token += kExpertThreads) bad += load(args.is_bad + token);
-  const int total = sum_lanes<kWave>(bad, shared).total;
+  const int total = workgroup_prefix_sum<kWave, kExpertThreads>(bad, shared.sums).total;
   if (thread_index() == 0) store(args.bad_tokens, static_cast<std::int32_t>(load(args.bad_tokens) + total));
 }
 

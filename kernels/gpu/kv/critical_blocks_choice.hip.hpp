@@ -15,31 +15,6 @@ struct ChoiceShared {
   std::int32_t digit, larger_digits;       // the digit that the last chosen candidate has; those that are larger
 };
 
-// Over the lanes of the workgroup.
-struct SumsOfLanes {
-  int before = 0;  // of the lanes before this one
-  int total = 0;
-};
-
-// Two barriers: `shared.sums` may be used again right after.
-template <int kWave>
-__device__ __forceinline__ SumsOfLanes sum_in_order(int value, ChoiceShared& shared) {
-  const int lane = lane_index<kWave>();
-  int sum = value;
-  DCULAB_UNROLL
-  for (int step = 1; step < kWave; step *= 2)
-    sum += choose(lane >= step, shuffle<kWave, kWave>(sum, lane + kWave - step), 0);
-  if (lane == kWave - 1) shared.sums[wave_index<kWave>()] = sum;
-  barrier();
-  SumsOfLanes sums{sum - value, 0};
-  for (int wave = 0; wave < kBoundsThreads / kWave; ++wave) {
-    if (wave < wave_index<kWave>()) sums.before += shared.sums[wave];
-    sums.total += shared.sums[wave];
-  }
-  barrier();
-  return sums;
-}
-
 // Larger bounds have larger bits; -0 and +0 are equal.
 __device__ __forceinline__ std::uint32_t ascending_bits(float bound) {
   const auto bits = __builtin_bit_cast(std::uint32_t, bound + 0.0F);
@@ -66,7 +41,7 @@ __device__ __forceinline__ Threshold find_threshold(const float* bounds, int end
     }
     barrier();
     const int digit = kDigits - 1 - thread_index(), count = static_cast<int>(shared.counts[digit]);
-    const SumsOfLanes sums = sum_in_order<kWave>(count, shared);
+    const LaneSums sums = workgroup_prefix_sum<kWave, kBoundsThreads>(count, shared.sums);
     if (sums.before < threshold.equal && threshold.equal <= sums.before + count) {
       shared.digit = digit;
       shared.larger_digits = sums.before;
@@ -104,8 +79,8 @@ __device__ __forceinline__ void write_list(const ChooseCriticalBlocks& args, std
     const std::uint32_t bits = is_candidate ? ascending_bits(load(bounds + place)) : 0;
     const bool is_above = place < blocks && (!is_candidate || bits > threshold.bits);
     const bool is_equal = is_candidate && bits == threshold.bits;
-    const SumsOfLanes sums =
-        sum_in_order<kWave>(static_cast<int>(is_above) + (static_cast<int>(is_equal) << 16), shared);
+    const LaneSums sums = workgroup_prefix_sum<kWave, kBoundsThreads>(
+        static_cast<int>(is_above) + (static_cast<int>(is_equal) << 16), shared.sums);
     const int own_equal = equal + (sums.before >> 16);
     if (is_above || (is_equal && own_equal < threshold.equal)) {
       const std::int64_t to = first + above + (sums.before & 0xFFFF) + smaller(own_equal, threshold.equal);

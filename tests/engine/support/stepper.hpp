@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
@@ -16,6 +17,16 @@
 namespace dculab::engine {
 
 using Logits = std::vector<float>;  // [vocab_size]
+
+// Root mean square of a - b over that of b.
+[[nodiscard]] inline double relative_error(const Logits& a, const Logits& b) {
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    error += std::pow(double{a[i]} - double{b[i]}, 2);
+    size += std::pow(double{b[i]}, 2);
+  }
+  return std::sqrt(error / size);
+}
 
 struct StepperOptions {
   int block_size = 16;

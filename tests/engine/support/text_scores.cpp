@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "core/error.hpp"
@@ -31,19 +32,32 @@ class TextsThemselves final : public TokenSource {
     return token;
   }
 
-  [[nodiscard]] std::vector<std::vector<double>> take() { return std::move(scores_); }
+  [[nodiscard]] TextScores take() { return std::move(scores_); }
 
  private:
   const ModelExecutor& executor_;
   std::span<const std::vector<TokenId>> texts_;
-  std::vector<std::vector<double>> scores_;
+  TextScores scores_;
 };
 
 }  // namespace
 
-std::vector<std::vector<double>> token_log_probabilities(ModelExecutor& executor, const EngineOptions& options,
-                                                         std::span<const std::vector<TokenId>> texts,
-                                                         int num_prompt_tokens) {
+std::vector<TokenId> random_text(int count, unsigned seed) {
+  std::vector<TokenId> tokens;
+  std::uint32_t state = seed;
+  for (int i = 0; i < count; ++i)
+    tokens.push_back(static_cast<TokenId>((state = state * 1664525U + 1013904223U) >> 16) % 96);
+  return tokens;
+}
+
+double largest_difference(std::span<const double> a, std::span<const double> b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+  return largest;
+}
+
+TextScores token_log_probabilities(ModelExecutor& executor, const EngineOptions& options,
+                                   std::span<const std::vector<TokenId>> texts, int num_prompt_tokens) {
   Scheduler scheduler(options, {.num_blocks = executor.kv_cache().num_blocks,
                                 .max_position_embeddings = executor.shape().max_position_embeddings});
   TextsThemselves tokens(executor, texts);
