@@ -142,6 +142,7 @@ class Scheduler {
   void preempt_youngest();
   [[nodiscard]] bool admit(Sequence& sequence);
   [[nodiscard]] int adopt(Sequence& sequence);
+  [[nodiscard]] std::span<const TokenId> shareable_tokens(const Sequence& sequence) const;
   [[nodiscard]] const Sequence* duplicate_of(const Sequence& sequence) const;
   [[nodiscard]] bool has_prompt(const Sequence& sequence) const;
   [[nodiscard]] bool swap_out(Sequence& sequence);

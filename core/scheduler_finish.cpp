@@ -32,10 +32,11 @@ void Scheduler::record_computed(Sequence& sequence, int num_tokens) {
   publish(sequence, sequence.num_computed_tokens);
 }
 
-// The first `num_tokens` tokens, as far as they have blocks.
+// The first `num_tokens` tokens, as far as they have blocks and others may read them.
 void Scheduler::publish(Sequence& sequence, int num_tokens) {
-  const int held = std::min(num_tokens, sequence.block_table.num_tokens());
-  pool_.publish(sequence.block_table, std::span(sequence.tokens).first(static_cast<std::size_t>(held)));
+  const std::span<const TokenId> tokens = shareable_tokens(sequence);
+  const int held = std::min({num_tokens, sequence.block_table.num_tokens(), static_cast<int>(tokens.size())});
+  pool_.publish(sequence.block_table, tokens.first(static_cast<std::size_t>(held)));
 }
 
 // A path's nodes move up to where their tokens stand in the text. They never overwrite one that is still to be moved:

@@ -1,6 +1,7 @@
 // Blocks that a sequence need not fill because others do: those of its whole prompt, or of a prefix that is cached.
 #include <algorithm>
 
+#include "core/kv/table.hpp"
 #include "core/scheduler.hpp"
 
 namespace dculab {
@@ -11,11 +12,19 @@ namespace dculab {
 // cannot copy the end of a prompt that another writes in it. So it shares whole blocks, which nobody has to copy.
 int Scheduler::adopt(Sequence& sequence) {
   const Sequence* owner = duplicate_of(sequence);
-  if (owner == nullptr) return pool_.adopt_prefix(sequence.block_table, sequence.tokens);
+  if (owner == nullptr) return pool_.adopt_prefix(sequence.block_table, shareable_tokens(sequence));
   const int prompt = sequence.num_prompt_tokens(), whole = prompt / options_.block_size * options_.block_size;
   sequence.num_duplicate_tokens = sequence.num_generated() == 0 ? prompt : whole;
   pool_.share(sequence.block_table, owner->block_table, sequence.num_duplicate_tokens);
   return sequence.num_duplicate_tokens;
+}
+
+// Those whose K and V are the same in every sequence that begins with them. Where a decode has seen a part of the
+// cache, K and V of a generated token are not those of the same token in a prompt.
+std::span<const TokenId> Scheduler::shareable_tokens(const Sequence& sequence) const {
+  const bool is_same_in_prompts = !kv_policy(options_.kv_retention.policy).has_budget;
+  const int count = is_same_in_prompts ? sequence.num_tokens() : sequence.num_prompt_tokens();
+  return std::span(sequence.tokens).first(static_cast<std::size_t>(count));
 }
 
 // Somebody who runs and whose prompt is the same one; null where nobody does, where duplicates are not looked for, and

@@ -23,7 +23,7 @@ bool Scheduler::swap_out(Sequence& sequence) {
 // Takes what is still cached of the sequence, blocks for the rest, and copies into them what only the host has. False
 // when there is no room; it may then be left with some blocks.
 bool Scheduler::swap_in(Sequence& sequence) {
-  const int cached = pool_.adopt_prefix(sequence.block_table, sequence.tokens);
+  const int cached = pool_.adopt_prefix(sequence.block_table, shareable_tokens(sequence));
   if (token_budget_ == 0 || !has_room_for(sequence) || !reserve(sequence, sequence.num_tokens())) return false;
   const auto blocks = sequence.block_table.blocks(), host_blocks = sequence.host_table.blocks();
   const auto first = static_cast<std::size_t>(pool_.blocks_for(cached));

@@ -1,6 +1,7 @@
 // Prefix caching and samples of one prompt: the same texts, with less to compute.
 #include "tests/core/cached_memory.hpp"
 #include "tests/core/conversations.hpp"
+#include "tests/support/retention_policies.hpp"
 
 using namespace dculab;
 
@@ -52,6 +53,22 @@ TEST_CASE("prefix caching, samples and small pools do not change the texts", "[p
   REQUIRE(cached > 1000);
   REQUIRE(copies > 10);
   REQUIRE(unwritten > 10);
+}
+
+TEST_CASE("where decodes see a part of the cache, what was generated is no prefix of a prompt", "[prefix_caching]") {
+  std::vector<TokenId> text;
+  for (int i = 0; i < 24; ++i) text.push_back(i * 7 % 50);
+  EngineOptions options = options_with(4, 1, 64);  // one after the other
+  options.enable_prefix_caching = true;
+  for (const bool sees_all : {true, false}) {
+    if (!sees_all) options.kv_retention = critical(0.25);
+    const ServedTexts first = serve(options, 100, {.requests = {prompt_of(0, text, 30)}, .arrivals = {0}});
+    const std::vector<TokenId>& longer = first.tokens.at(0);
+    REQUIRE(longer.size() == 54);
+    const ServedTexts both =
+        serve(options, 100, {.requests = {prompt_of(0, text, 30), prompt_of(1, longer)}, .arrivals = {0, 0}});
+    CHECK(both.num_cached_tokens.at(1) == (sees_all ? 52 : 24));
+  }
 }
 
 TEST_CASE("requests that begin in one step share their beginning, whatever the pool does", "[prefix_caching]") {
