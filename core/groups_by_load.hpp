@@ -29,8 +29,8 @@ enum class HeadAssignment : std::uint8_t { by_load, many, few };
 
 struct GroupsByLoad {
   HeadAssignment heads = HeadAssignment::by_load;
-  int waiting_above = 8, waiting_below = 2;     // requests
-  double usage_above = 0.9, usage_below = 0.6;  // share of the KV blocks
+  int waiting_above = 2, waiting_below = 0;     // requests
+  double usage_above = 0.3, usage_below = 0.1;  // share of the KV blocks
 
   friend bool operator==(const GroupsByLoad&, const GroupsByLoad&) = default;
 };

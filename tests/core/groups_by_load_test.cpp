@@ -195,7 +195,8 @@ TEST_CASE("thresholds that are never reached leave a run as it is with one set",
 
 TEST_CASE("whoever is preempted keeps its heads, and no block is lost", "[groups_by_load]") {
   for (const PreemptionMode mode : {PreemptionMode::recompute, PreemptionMode::swap}) {
-    EngineOptions options = options_of(GroupsByLoad{.waiting_above = 3, .waiting_below = 1, .usage_above = 0.8});
+    EngineOptions options =
+        options_of(GroupsByLoad{.waiting_above = 3, .waiting_below = 1, .usage_above = 0.8, .usage_below = 0.6});
     options.preemption_mode = mode;
     std::map<SequenceId, HeadSet> first_set;
     int finished = 0;

@@ -14,6 +14,7 @@ using namespace dculab::sim::test;
 namespace {
 
 constexpr int kFew = 8;  // of 32
+constexpr GroupsByLoad kRule{.waiting_above = 4, .waiting_below = 1, .usage_above = 0.9, .usage_below = 0.6};
 
 SimulatedServer with_two_sets(const GroupsByLoad& groups, const Deployment& deployment = {}) {
   SimulatedServer server = small_server(deployment);
@@ -65,7 +66,7 @@ TEST_CASE("few heads for all simulate the model with few heads and as large bloc
 }
 
 TEST_CASE("a step of both sets reads the model twice", "[groups_by_load]") {
-  const SimulatedServer server = with_two_sets({.waiting_above = 4, .waiting_below = 1});
+  const SimulatedServer server = with_two_sets(kRule);
   const Seconds reading =
       weight_footprint(server.few_heads->model, server.options.weights) / server.machine.dram().bandwidth;
   Seconds previous_end;
@@ -108,7 +109,7 @@ TEST_CASE("where blocks are short, few heads for those who wait serve more", "[g
     return server;
   };
   const ServingRun many = simulate(with_blocks(small_server()), loads());
-  const ServingRun by_load = simulate(with_blocks(with_two_sets({.waiting_above = 4, .waiting_below = 1})), loads());
+  const ServingRun by_load = simulate(with_blocks(with_two_sets(kRule)), loads());
   const ServingRun few = simulate(with_blocks(with_two_sets({.heads = HeadAssignment::few})), loads());
   CHECK(few.metrics.duration() < many.metrics.duration());
   CHECK(by_load.metrics.duration() < many.metrics.duration());
@@ -116,7 +117,7 @@ TEST_CASE("where blocks are short, few heads for those who wait serve more", "[g
 }
 
 TEST_CASE("steps of both sets are priced again as what they are", "[groups_by_load]") {
-  const SimulatedServer server = with_two_sets({.waiting_above = 4, .waiting_below = 1});
+  const SimulatedServer server = with_two_sets(kRule);
   StepSample sample(4096);
   Seconds total;
   static_cast<void>(simulate(server, loads(), {}, [&](const ServedStep& step, int) {
