@@ -102,6 +102,14 @@ constexpr KvClash kClashes[] = {
     {KvFeature::gpu,
      "kv_retention {policy} takes no kv_cache_dtype {dtype} on a GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
      bit(Dtype::int8), kCritical},
+    {KvFeature::divided,
+     "kv_retention {policy} looks at the scores of all query heads, and processes have some each; use another, or "
+     "tensor_parallel_size 1",
+     0, kHeavyHitters},
+    {KvFeature::divided,
+     "kv_cache_dtype {dtype} looks at K and V of all heads, and processes have some each; use another, or "
+     "tensor_parallel_size 1",
+     kKvQuant},
     {KvFeature::alibi,
      "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
      kHeavyHitters},

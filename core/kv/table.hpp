@@ -19,10 +19,9 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;       // more: so many are quantized together, the newest are kept apart, per sequence
-  bool lies_in_rows = true;      // K, and V, of a token and head are a row of numbers of one type
-  bool needs_all_heads = false;  // of a token in a layer, in one process
-  bool is_calibrated = false;    // text has shown what K and V are like
+  int tokens_together = 1;     // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;    // K, and V, of a token and head are a row of numbers of one type
+  bool is_calibrated = false;  // text has shown what K and V are like
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -34,9 +33,9 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::int8},
     {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false},
     {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
-    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
-    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .is_calibrated = true},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .is_calibrated = true},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .is_calibrated = true},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -51,7 +50,6 @@ struct KvPolicy {
   bool has_window = false;         // window_tokens counts
   bool has_sinks = false;          // sink_tokens counts
   bool has_heavy_hitters = false;  // heavy_hitter_tokens counts
-  bool needs_all_query_heads = false;  // of a layer, in one process
   // A decode loads kv_budget of what is cached, a prefill all of it. So tokens that were generated are computed once
   // more as they were at first, one in a step.
   bool has_budget = false;
@@ -70,8 +68,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
      .name = "heavy_hitters",
      .eviction = KvEviction::one_token,
      .has_window = true,
-     .has_heavy_hitters = true,
-     .needs_all_query_heads = true},
+     .has_heavy_hitters = true},
     {.policy = RetentionPolicy::critical_blocks, .name = "critical_blocks", .has_budget = true},
 });
 
@@ -107,6 +104,7 @@ enum class KvFeature : std::uint8_t {
   samples,       // of one prompt, whose blocks they share
   handing_over,  // of blocks, between engines
   gpu,           // kernels of ours
+  divided,       // among processes of ours, which have some of the heads each
   // Of the model.
   alibi,
   soft_cap,       // of attention's scores
