@@ -80,6 +80,9 @@ std::vector<std::string> problems(const EngineOptions& options) {
   const auto refuse = [&found](bool wrong, std::string text) {
     if (wrong) found.push_back(std::move(text));
   };
+  if (!is_kv_format(options.kv_cache_dtype))
+    return {"kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + " is no format of a KV cache; use one of " +
+            kv_format_names()};
   const int block_size = options.block_size;
   refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
          "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));

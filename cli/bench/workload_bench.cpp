@@ -65,7 +65,7 @@ struct ServingFigures {
   options.num_threads = setting.threads;
   options.division = setting.division;
   options.engine.block_size = block_size;
-  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
+  options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", kv_cache_dtype);
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.kv_retention = setting.retention;
   options.engine.max_num_seqs = choices.max_num_seqs;

@@ -103,7 +103,7 @@ struct EvaluateChoices {
         for (const std::string& dtype : choices.kv_cache_dtypes) {
           EvaluationRow row;
           row.model = model;
-          row.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", dtype, "f32, f16, bf16, fp8_e4m3, ...");
+          row.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", dtype);
           row.activations = parse_option("--activations", mode, parse_activations);
           row.retention = choices.retention_sizes;
           row.retention.policy = parse_option("--kv-retention", policy, parse_policy);

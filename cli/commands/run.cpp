@@ -123,8 +123,7 @@ void refuse_idle_figures(const RunChoices& choices) {
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
   engine::GeneratorOptions options = choices.generator;
   options.device = parse_option("--device", choices.device, engine::parse_device);
-  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype,
-                                                     "f16, fp8_e4m3, int8 or another that --help lists");
+  options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
   refuse_idle_figures(choices);
   options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);

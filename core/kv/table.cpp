@@ -140,6 +140,12 @@ constexpr KvClash kClashes[] = {
 
 }  // namespace
 
+std::string kv_format_names() {
+  std::string names;
+  for (const KvFormat& format : kKvFormats) names += (names.empty() ? "" : ", ") + std::string(name(format.dtype));
+  return names;
+}
+
 std::span<const KvClash> kv_clashes() { return kClashes; }
 
 void fill(std::string& text, std::string_view word, std::string_view value) {

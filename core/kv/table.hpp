@@ -3,9 +3,11 @@
 // model/kv (what a step reads and writes), kernels/{reference,cpu,gpu}/kv, engine/kv.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +21,8 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;     // more: so many are quantized together, the newest are kept apart, per sequence
-  bool lies_in_rows = true;    // K, and V, of a token and head are a row of numbers of one type
-  bool is_calibrated = false;  // text has shown what K and V are like
+  int tokens_together = 1;   // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;  // K, and V, of a token and head are a row of numbers of one type
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -33,9 +34,9 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::int8},
     {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false},
     {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .is_calibrated = true},
-    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .is_calibrated = true},
-    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .is_calibrated = true},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -72,10 +73,13 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
     {.policy = RetentionPolicy::critical_blocks, .name = "critical_blocks", .has_budget = true},
 });
 
+[[nodiscard]] constexpr bool is_kv_format(Dtype dtype) {
+  return std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end();
+}
+// Throws std::invalid_argument for a dtype that no K and V are stored in.
 [[nodiscard]] constexpr const KvFormat& kv_format(Dtype dtype) {
-  for (const KvFormat& format : kKvFormats)
-    if (format.dtype == dtype) return format;
-  return kKvFormats.front();
+  if (!is_kv_format(dtype)) throw std::invalid_argument("no KV cache is stored in " + std::string(name(dtype)));
+  return *std::ranges::find(kKvFormats, dtype, &KvFormat::dtype);
 }
 [[nodiscard]] constexpr bool quantizes_together(Dtype dtype) { return kv_format(dtype).tokens_together > 1; }
 [[nodiscard]] constexpr bool lies_in_rows(Dtype dtype) { return kv_format(dtype).lies_in_rows; }
@@ -89,6 +93,9 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 [[nodiscard]] constexpr bool differs_in_decodes(RetentionPolicy policy) {
   return drops_tokens(policy) || kv_policy(policy).has_budget;
 }
+
+// "f32, f16, ...", in the table's order.
+[[nodiscard]] std::string kv_format_names();
 
 // What a format or a policy may not go with.
 enum class KvFeature : std::uint8_t {

@@ -242,8 +242,9 @@ TEST_CASE("a KV cache larger than memory is refused with its size and what to do
       KvStorage(gqa_shape(), options),
       ContainsSubstring("a KV cache of 2147483647 blocks of 256 tokens needs 262144.00 GiB, but only ") &&
           ContainsSubstring(" GiB of memory is available; ask for fewer tokens"));
-  REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::int4}),
-                      ContainsSubstring("kv_cache_dtype int4 is not supported on the CPU; use f32, f16, bf16, fp8_e4"));
+  REQUIRE_THROWS_WITH(
+      KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::int4}),
+      ContainsSubstring("kv_cache_dtype int4 is not supported on the CPU; use one of f32, f16, bf16, fp8_e4"));
   REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::kivi4}),
                       ContainsSubstring("kivi4 needs a head_dim that is a multiple of 32, not 16"));
   REQUIRE_THROWS_AS(KvStorage(gqa_shape(), {.num_blocks = 0, .block_size = 16, .dtype = Dtype::f16}), InputError);
