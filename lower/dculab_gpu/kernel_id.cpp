@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
+#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -129,12 +130,10 @@ namespace {
 
 [[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
   const AttentionWork& work = op.attention;
-  if (op.kind == OpKind::choose_critical_blocks) {  // kernels/gpu/launch/critical_blocks.cpp
-    const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
+  if (op.kind == OpKind::choose_critical_blocks)
     return {.kernel = Kernel::bound_blocks,
             .wave_size = wave,
-            .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
-  }
+            .lane_heads = bounds_lane_heads(work.num_query_heads / work.num_kv_heads)};
   if (!is_cache(work.kv_dtype)) return {};
   if (op.kind == OpKind::shift_sink_keys)
     return {.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = work.kv_dtype};
