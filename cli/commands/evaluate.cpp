@@ -23,6 +23,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 
