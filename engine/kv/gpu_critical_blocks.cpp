@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,10 +12,6 @@ namespace dculab::engine {
 namespace {
 
 constexpr std::array kPhases{Phase::prefill, Phase::decode};
-
-void upload_counts(kernels::gpu::Device& device, const DeviceMemory& to, const std::vector<std::int32_t>& values) {
-  if (!values.empty()) device.upload(to.as(), values.data(), std::span(values).size_bytes());
-}
 
 }  // namespace
 
@@ -38,9 +33,9 @@ void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
   recent_blocks_ = plan.kv_retention.recent_blocks;
   for (const SequenceSlice& slice : plan.batch.sequences) add_sequence(slice, plan.kv_retention, block_size);
   for (const Phase phase : kPhases)
-    upload_counts(*device_, device_written_[static_cast<std::size_t>(phase)],
+    upload_values(*device_, device_written_[static_cast<std::size_t>(phase)],
                   written_[static_cast<std::size_t>(phase)]);
-  upload_counts(*device_, device_budgets_, budgets_);
+  upload_values(*device_, device_budgets_, budgets_);
 }
 
 void GpuCriticalBlocks::add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size) {
