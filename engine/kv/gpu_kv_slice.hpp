@@ -63,7 +63,7 @@ class GpuKvSlice {
                                                             const ModelShape& shape, const GpuStepLimits& limits,
                                                             RetentionPolicy policy);
 
-// Device memory of a sequence that the policy of these options keeps beside the blocks, while it runs.
+// Device memory that the policy of these options takes beside the blocks, for each sequence of a step.
 [[nodiscard]] Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options);
 
 }  // namespace dculab::engine

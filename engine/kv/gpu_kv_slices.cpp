@@ -34,12 +34,13 @@ Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options
   switch (retention.policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:
-    case RetentionPolicy::critical_blocks:  // its bounds belong to the blocks
       return {};
     case RetentionPolicy::sinks:
       return GpuSinkKeys::memory(shape, retention);
     case RetentionPolicy::heavy_hitters:
       return GpuHeavyHitters::memory(shape, retention, options.block_size);
+    case RetentionPolicy::critical_blocks:
+      return GpuCriticalBlocks::memory(shape, retention, options.block_size);
   }
   return {};
 }
