@@ -1,6 +1,7 @@
 // Every format and policy of the KV cache: what it is called, what it does to a sequence's tokens, and what it does not
 // combine with. A new one adds its rows here, and files of its name in the kv/ folders of the floors that serve it:
-// model/kv (what a step reads and writes), kernels/{reference,cpu,gpu}/kv, engine/kv.
+// model/kv (what a step reads and writes), lower/kv (what kernels do for it), kernels/kv and
+// kernels/{reference,cpu,gpu}/kv, engine/kv.
 #pragma once
 
 #include <algorithm>
