@@ -29,17 +29,13 @@ void check_figures(const KvRetention& retention, Found& found) {
 
 void check_groups(const EngineOptions& options, Found& found) {
   for (std::string& text : problems(*options.groups_by_load)) found.push_back(std::move(text));
-  if (options.enable_prefix_caching)
-    found.emplace_back(
-        "groups_by_load cannot be combined with enable_prefix_caching: blocks of many heads hold nothing that few can "
-        "read");
-  if (options.kv_skip.duplicate_prompts)
-    found.emplace_back(
-        "groups_by_load cannot be combined with kv_cache_skip duplicate_prompts: blocks of many heads hold nothing "
-        "that "
-        "few can read");
-  if (options.speculative_config.enabled())
-    found.emplace_back("groups_by_load cannot be combined with speculative_config: drafts follow one model");
+  const auto refuse = [&found](bool wrong, const std::string& other, const std::string& reason) {
+    if (wrong) found.push_back("groups_by_load cannot be combined with " + other + ": " + reason);
+  };
+  const std::string many = "blocks of many heads hold nothing that few can read";
+  refuse(options.enable_prefix_caching, "enable_prefix_caching", many);
+  refuse(options.kv_skip.duplicate_prompts, "kv_cache_skip duplicate_prompts", many);
+  refuse(options.speculative_config.enabled(), "speculative_config", "drafts follow one model");
 }
 
 [[nodiscard]] bool has(const EngineOptions& options, KvFeature feature) {

@@ -20,6 +20,8 @@ namespace dculab::cli {
 
 // Of a KV cache.
 [[nodiscard]] Dtype parse_kv_dtype_option(const char* option, const std::string& text);
+// "f16, ...; CPU: f32, ...": what the engine runs.
+[[nodiscard]] std::string kv_dtypes_help();
 
 // `--activations`: "exact", "int8" or "bf16". Throws InputError.
 inline constexpr const char* kActivationsHelp =

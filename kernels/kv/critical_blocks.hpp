@@ -17,8 +17,8 @@
 // layers dense; ours choose in all.
 //
 // A step calls, layer by layer: rope_and_cache, update_block_bounds, choose_critical_blocks, attention over the chosen
-// blocks. Prefill updates bounds and attends to all blocks. ALiBi and sliding windows go by positions, and the list of
-// chosen blocks has none: attention over them refuses both.
+// blocks. Prefill updates bounds and attends to all blocks. ALiBi and sliding windows need positions, and chosen
+// blocks have none: attention over them refuses both.
 #pragma once
 
 #include <bit>
