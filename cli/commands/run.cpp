@@ -194,6 +194,17 @@ void run_engine(const RunChoices& choices) {
   if (is_batch) refuse_refused(choices, generation);
 }
 
+void add_sampling_options(CLI::App& command, RunChoices& choices) {
+  command.add_option("--max-tokens", choices.max_tokens, "Tokens to generate at most")
+      ->check(between(1, kLongestContext));
+  command.add_option("--temperature", choices.temperature, "0 = greedy")->check(at_least(0));
+  command.add_option("--top-k", choices.top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
+  command.add_option("--top-p", choices.top_p, "Sample from the likeliest that make up p")->check(CLI::Range(0.0, 1.0));
+  command.add_option("--seed", choices.seed, "Same seed, same text, whatever else is in the batch");
+  command.add_flag("--ignore-eos", choices.ignore_eos, "Go on after the end-of-text token");
+  command.add_option("--n", choices.n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+}
+
 void add_cache_options(CLI::App& command, RunChoices& choices) {
   EngineOptions& engine = choices.generator.engine;
   command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
@@ -227,15 +238,7 @@ void add_run(CLI::App& app) {
   reads(
       source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously"));
   source->require_option(1);
-  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")
-      ->check(between(1, kLongestContext));
-  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));
-  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
-  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
-  command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
-  command->add_option("--n", choices->n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+  add_sampling_options(*command, *choices);
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
