@@ -17,13 +17,14 @@ constexpr std::array kPhases{Phase::prefill, Phase::decode};
 }  // namespace
 
 GpuCriticalBlocks::GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape,
-                                     const GpuStepLimits& limits)
+                                     const GpuStepLimits& limits, int max_blocks_per_seq)
     : device_(std::move(device)),
       max_num_seqs_(limits.max_num_seqs),
+      max_blocks_per_seq_(max_blocks_per_seq),
       num_kv_heads_(shape.heads().num_key_value_heads),
       query_width_(shape.heads().query_width()),
-      longest_(shape.max_position_embeddings),
       device_budgets_(device_, sizeof(std::int32_t) * static_cast<std::size_t>(limits.max_num_seqs)),
+      upper_bounds_(device_, sizeof(float) * num_lists() * static_cast<std::size_t>(max_blocks_per_seq)),
       contexts_(device_, sizeof(std::int32_t) * num_lists()),
       queries_(device_,
                sizeof(float) * static_cast<std::size_t>(query_width_) * static_cast<std::size_t>(limits.max_num_seqs)) {
@@ -43,7 +44,7 @@ void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
   longest_written_ = {}, stride_ = longest_chosen_ = 0;
   chosen_ = {};
   recent_blocks_ = plan.kv_retention.recent_blocks;
-  make_room(plan.kv_retention, block_size);
+  make_room(plan.kv_retention);
   for (const SequenceSlice& slice : plan.batch.sequences) add_sequence(slice, plan.kv_retention, block_size);
   for (const Phase phase : kPhases)
     upload_values(*device_, device_written_[static_cast<std::size_t>(phase)],
@@ -52,12 +53,11 @@ void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
 }
 
 // Once, as long as the policy's figures stay.
-void GpuCriticalBlocks::make_room(const KvRetention& retention, int block_size) {
-  const int bounded = blocks_of(0, longest_, block_size), listed = kv_blocks_loaded(retention, bounded);
-  if (bounded == bounded_blocks_ && listed == listed_blocks_) return;
-  bounded_blocks_ = bounded, listed_blocks_ = listed;
+void GpuCriticalBlocks::make_room(const KvRetention& retention) {
+  const int listed = kv_blocks_loaded(retention, max_blocks_per_seq_);
+  if (listed == listed_blocks_) return;
+  listed_blocks_ = listed;
   device_->synchronize();  // what runs may use it
-  upper_bounds_ = DeviceMemory(device_, sizeof(float) * num_lists() * static_cast<std::size_t>(bounded));
   tables_ = DeviceMemory(device_, sizeof(std::int32_t) * num_lists() * static_cast<std::size_t>(listed));
 }
 

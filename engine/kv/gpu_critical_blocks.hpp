@@ -16,7 +16,8 @@ namespace dculab::engine {
 
 class GpuCriticalBlocks final : public GpuKvSlice {
  public:
-  GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape, const GpuStepLimits& limits);
+  GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape, const GpuStepLimits& limits,
+                    int max_blocks_per_seq);
 
   void begin(const StepPlan& plan, int block_size) override;
 
@@ -25,11 +26,11 @@ class GpuCriticalBlocks final : public GpuKvSlice {
 
   void narrow(kernels::gpu::PagedAttention& args, int first) const override;
 
-  // Of one sequence.
+  // Of one sequence, of the longest text.
   [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention, int block_size);
 
  private:
-  void make_room(const KvRetention& retention, int block_size);
+  void make_room(const KvRetention& retention);
   void add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size);
   void update(const Op& op, const GpuKvLayer& layer);
   void choose(const Op& op, const GpuKvLayer& layer);
@@ -38,8 +39,8 @@ class GpuCriticalBlocks final : public GpuKvSlice {
   }
 
   std::shared_ptr<kernels::gpu::Device> device_;
-  int max_num_seqs_, num_kv_heads_, query_width_, longest_;
-  int bounded_blocks_ = 0, listed_blocks_ = 0;  // of a sequence, that there is room for
+  int max_num_seqs_, max_blocks_per_seq_, num_kv_heads_, query_width_;
+  int listed_blocks_ = 0;  // of a sequence, that there is room for
 
   // Of this step, in the order of the batch; on the host and on the device.
   // [sequences of the phase + 1]: tokens whose K and V are written. Those that others have written are in the bounds.
@@ -51,7 +52,7 @@ class GpuCriticalBlocks final : public GpuKvSlice {
   int recent_blocks_ = 1, stride_ = 0, longest_chosen_ = 0;  // longest_chosen: tokens
 
   // Of the layer that was chosen for last.
-  DeviceMemory upper_bounds_;       // [max_num_seqs, KV heads, bounded_blocks]
+  DeviceMemory upper_bounds_;       // [max_num_seqs, KV heads, max_blocks_per_seq]
   DeviceMemory tables_, contexts_;  // [max_num_seqs, KV heads, listed_blocks], [max_num_seqs, KV heads]
   DeviceMemory queries_;            // [max_num_seqs, query_width], F32 or F16
   kernels::ChosenBlocks chosen_{};

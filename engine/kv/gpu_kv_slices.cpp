@@ -14,7 +14,7 @@ void GpuKvSlice::execute(const Op& op, const GpuKvLayer& /*layer*/) {
 
 std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                               const ModelShape& shape, const GpuStepLimits& limits,
-                                              RetentionPolicy policy) {
+                                              int max_blocks_per_seq, RetentionPolicy policy) {
   switch (policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:
@@ -24,7 +24,7 @@ std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu
     case RetentionPolicy::heavy_hitters:
       return std::make_unique<GpuHeavyHitters>(device, shape, limits);
     case RetentionPolicy::critical_blocks:
-      return std::make_unique<GpuCriticalBlocks>(device, shape, limits);
+      return std::make_unique<GpuCriticalBlocks>(device, shape, limits, max_blocks_per_seq);
   }
   return nullptr;
 }
