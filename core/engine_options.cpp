@@ -29,17 +29,13 @@ void check_figures(const KvRetention& retention, Found& found) {
 
 void check_groups(const EngineOptions& options, Found& found) {
   for (std::string& text : problems(*options.groups_by_load)) found.push_back(std::move(text));
-  if (options.enable_prefix_caching)
-    found.emplace_back(
-        "groups_by_load cannot be combined with enable_prefix_caching: blocks of many heads hold nothing that few can "
-        "read");
-  if (options.kv_skip.duplicate_prompts)
-    found.emplace_back(
-        "groups_by_load cannot be combined with kv_cache_skip duplicate_prompts: blocks of many heads hold nothing "
-        "that "
-        "few can read");
-  if (options.speculative_config.enabled())
-    found.emplace_back("groups_by_load cannot be combined with speculative_config: drafts follow one model");
+  const auto refuse = [&found](bool wrong, const std::string& other, const std::string& reason) {
+    if (wrong) found.push_back("groups_by_load cannot be combined with " + other + ": " + reason);
+  };
+  const std::string many = "blocks of many heads hold nothing that few can read";
+  refuse(options.enable_prefix_caching, "enable_prefix_caching", many);
+  refuse(options.kv_skip.duplicate_prompts, "kv_cache_skip duplicate_prompts", many);
+  refuse(options.speculative_config.enabled(), "speculative_config", "drafts follow one model");
 }
 
 [[nodiscard]] bool has(const EngineOptions& options, KvFeature feature) {
@@ -80,6 +76,9 @@ std::vector<std::string> problems(const EngineOptions& options) {
   const auto refuse = [&found](bool wrong, std::string text) {
     if (wrong) found.push_back(std::move(text));
   };
+  if (!is_kv_format(options.kv_cache_dtype))
+    return {"kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) + " is no format of a KV cache; use one of " +
+            kv_format_names()};
   const int block_size = options.block_size;
   refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
          "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));

@@ -193,4 +193,14 @@ AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& t
   return all;
 }
 
+Decodes decodes_of(const Batch& batch) {
+  Decodes decodes;
+  for (const SequenceSlice& slice : batch.sequences) {
+    if (slice.phase != Phase::decode) continue;
+    ++decodes.sequences;
+    decodes.longest = std::max(decodes.longest, slice.context_tokens());
+  }
+  return decodes;
+}
+
 }  // namespace dculab::lower

@@ -72,4 +72,11 @@ struct AttentionWalk {
 // Of `op`, an attention op of `step`.
 [[nodiscard]] AttentionWalk walk_of(const Op& op, const StepPlan& step, const AttentionTile& tile);
 
+// Decodes of a step.
+struct Decodes {
+  std::int64_t sequences = 0;
+  int longest = 0;  // context
+};
+[[nodiscard]] Decodes decodes_of(const Batch& batch);
+
 }  // namespace dculab::lower

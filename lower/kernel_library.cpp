@@ -285,16 +285,6 @@ bool are_directly_linked(const Op& collective, const Device& device) {
   return collective.devices - 1 <= std::min(device.peers.value_or(collective.devices), device.direct_peers.value_or(0));
 }
 
-Decodes decodes_of(const Batch& batch) {
-  Decodes decodes;
-  for (const SequenceSlice& slice : batch.sequences) {
-    if (slice.phase != Phase::decode) continue;
-    ++decodes.sequences;
-    decodes.longest = std::max(decodes.longest, slice.context_tokens());
-  }
-  return decodes;
-}
-
 bool runs_anywhere(const Device& /*device*/) { return true; }
 bool runs_on_gpus(const Device& device) { return device.kind == DeviceKind::gpu; }
 

@@ -267,13 +267,6 @@ struct ChosenKernel {
   return whole > 0 && work.num_query_heads % work.num_kv_heads != 0 ? whole + 1 : whole;
 }
 
-// Decodes of a step.
-struct Decodes {
-  std::int64_t sequences = 0;
-  int longest = 0;  // context
-};
-[[nodiscard]] Decodes decodes_of(const Batch& batch);
-
 [[nodiscard]] bool runs_anywhere(const Device& device);
 [[nodiscard]] bool runs_on_gpus(const Device& device);
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/kv/retention.hpp"
 #include "core/units.hpp"
 #include "model/layer_kind.hpp"
 #include "model/tensor_names.hpp"
@@ -133,20 +132,5 @@ void add_layer(ModelShape& model, const LayerKind& kind);
 // Bytes of all weights: `format` for the layers' matrices that are not plain, and for lm_head if it is quantized; the
 // others are in model.dtype. A tied head is counted once.
 [[nodiscard]] Bytes weight_footprint(const ModelShape& model, WeightFormat format);
-
-// Bytes of K and V that one token leaves in all layers; of compressed entries, its share of them.
-[[nodiscard]] Bytes kv_bytes_per_token(const ModelShape& model, Dtype kv_cache_dtype);
-
-// Bytes that each running sequence holds besides its KV blocks: with kivi4 and kivi2, its newest `residual_tokens`
-// tokens in F16, in all layers; with compressed entries, the tokens of its windows.
-[[nodiscard]] Bytes kv_residual_bytes(const ModelShape& model, Dtype kv_cache_dtype, int residual_tokens);
-
-// Blocks of a sequence: its states, and what is kept of layers with windows where the program frees what has left them.
-// Of windows that differ the longest counts.
-[[nodiscard]] KvDemand kv_demand(const ModelShape& model, Dtype kv_cache_dtype, bool frees_windows);
-
-// Bytes of state that each running sequence holds in gated delta nets: a matrix for each head in F32, and the newest
-// tokens that their convolutions see; and of what compressed entries are made from, until they are complete.
-[[nodiscard]] Bytes recurrent_state_bytes(const ModelShape& model);
 
 }  // namespace dculab

@@ -10,7 +10,7 @@
 namespace dculab {
 namespace {
 
-// What a model caches that has not K and V in every layer.
+// What a model caches that does not have K and V in every layer.
 [[nodiscard]] std::string cached_instead(const ModelShape& model) {
   if (model.has_compressed_entries()) return "this model caches compressed entries";
   if (model.has_latents()) return "this model caches latents";

@@ -181,6 +181,26 @@ void plan_mlp_half(StepPlan& plan, StepSizes sizes) {
   plan_post_norm(plan, sizes, "mlp_post_norm", WeightSlot::mlp_post_norm);
 }
 
+// After the last layer, of the rows whose logits are wanted.
+void plan_logits(StepPlan& plan, const StepSizes& sizes) {
+  const ModelShape& model = sizes.model;
+  const std::int64_t rows = sizes.logits_rows;
+  const bool has_streams = model.residual_streams > 1;
+  if (has_streams) plan_head_of_streams(plan, sizes);
+  plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
+                                              rows, has_streams ? Added{} : added_after(sizes.layer().block)),
+                                    Stage::after_layers));
+  const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
+                              model.head_format(sizes.options.weights), rows, model.vocab_size, model.hidden_size);
+  plan.ops.push_back(outside_layers(head, Stage::after_layers));
+  if (model.final_logit_soft_cap > 0) plan.ops.push_back(plan_soft_cap(sizes));
+  if (model.tensor_parallel_size == 1) return;
+  const Op logits = plan_collective(OpKind::all_gather,
+                                    {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits},
+                                    sizes, rows, model.vocab_size);
+  plan.ops.push_back(outside_layers(logits, Stage::after_layers));
+}
+
 }  // namespace
 
 void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options) {
@@ -209,21 +229,7 @@ void plan_step_into(StepPlan& plan, const ModelShape& model, const EngineOptions
     plan_mlp_half(plan, sizes);
   }
   sizes.use(model.layers.back());
-  if (logits_rows == 0) return;
-  const bool has_streams = model.residual_streams > 1;
-  if (has_streams) plan_head_of_streams(plan, sizes);
-  plan.ops.push_back(outside_layers(plan_norm({"norm", WeightSlot::final_norm, Buffer::residual, Buffer::normed}, sizes,
-                                              logits_rows, has_streams ? Added{} : added_after(sizes.layer().block)),
-                                    Stage::after_layers));
-  const Op head = plan_matmul({"lm_head", WeightSlot::lm_head, Buffer::normed, Buffer::logits}, sizes,
-                              model.head_format(options.weights), logits_rows, model.vocab_size, model.hidden_size);
-  plan.ops.push_back(outside_layers(head, Stage::after_layers));
-  if (model.final_logit_soft_cap > 0) plan.ops.push_back(plan_soft_cap(sizes));
-  if (model.tensor_parallel_size == 1) return;
-  const Op logits = plan_collective(OpKind::all_gather,
-                                    {.name = "logits_all_gather", .input = Buffer::logits, .output = Buffer::logits},
-                                    sizes, logits_rows, model.vocab_size);
-  plan.ops.push_back(outside_layers(logits, Stage::after_layers));
+  if (logits_rows > 0) plan_logits(plan, sizes);
 }
 
 StepPlan plan_step(const ModelShape& model, const EngineOptions& options, Batch batch) {

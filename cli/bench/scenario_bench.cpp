@@ -15,6 +15,7 @@
 #include "files/output.hpp"
 #include "model/draft_heads.hpp"
 #include "model/few_heads.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -82,7 +83,7 @@ struct DraftHere {
     taken += few_heads_footprint(model, *few, options.weights);
   if (const auto draft = draft_of(drafter, model, options)) {
     taken += taken_by(draft->shape, draft->weights);
-    draft_block = engine::kv_block_bytes(draft->shape, options.block_size, options.kv_cache_dtype);
+    draft_block = kv_block_bytes(draft->shape, options);
   }
   const Bytes free = std::max(Bytes(), here.free_memory() - taken) / static_cast<double>(replicas.replicas());
   return {.scenario = scenario,

@@ -65,7 +65,7 @@ struct ServingFigures {
   options.num_threads = setting.threads;
   options.division = setting.division;
   options.engine.block_size = block_size;
-  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", kv_cache_dtype, "f16, bf16, ...");
+  options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", kv_cache_dtype);
   options.engine.activations = parse_option("--activations", setting.activations, parse_activations);
   options.engine.kv_retention = setting.retention;
   options.engine.max_num_seqs = choices.max_num_seqs;
@@ -167,6 +167,21 @@ struct ServingFigures {
   return served;
 }
 
+[[nodiscard]] Report empty_workload_report(const WorkloadChoices& choices, const WorkloadSetting& setting) {
+  Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
+  report.json["model"] = setting.model;
+  report.json["workload"] = choices.file;
+  report.json["activations"] = setting.activations;
+  report.json["arrival"] = "all_at_once";
+  report.json["data_parallel_size"] = replica_choices(choices).replicas();
+  report.json["rows"] = Json::array();
+  Table& table = report.tables.emplace_back();
+  table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
+                   "requests/s", "tokens/s", "generated/s", "TTFT",         "TPOT"};
+  table.notes = {"All requests arrive at once. tokens/s: prompts and answers; TTFT, TPOT: medians."};
+  return report;
+}
+
 void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
   const ServingFigures figures = figures_of(served);
   const auto time = [](Seconds seconds) { return Cell(config::short_text(seconds), seconds.value()); };
@@ -225,17 +240,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
   study::require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   const std::optional<engine::ModelWeights> draft = draft_weights(setting, folder);
-  Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
-  report.json["model"] = setting.model;
-  report.json["workload"] = choices.file;
-  report.json["activations"] = setting.activations;
-  report.json["arrival"] = "all_at_once";
-  report.json["data_parallel_size"] = replica_choices(choices).replicas();
-  report.json["rows"] = Json::array();
-  Table& table = report.tables.emplace_back();
-  table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
-                   "requests/s", "tokens/s", "generated/s", "TTFT",         "TPOT"};
-  table.notes = {"All requests arrive at once. tokens/s: prompts and answers; TTFT, TPOT: medians."};
+  Report report = empty_workload_report(choices, setting);
   ProgressBar bar;
   for (const int block_size : setting.block_sizes)
     for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {

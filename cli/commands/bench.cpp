@@ -44,6 +44,35 @@ struct BenchChoices {
   return static_cast<double>(step.batch.num_tokens()) / step.duration.value();
 }
 
+[[nodiscard]] std::vector<Cell> row_of(const TraceStep& step) {
+  const SequenceSlice& slice = step.batch.sequences.front();
+  const auto batch = static_cast<double>(step.batch.sequences.size());
+  return {slice.phase == Phase::decode ? "decode" : "prefill",
+          std::to_string(step.model.heads().num_key_value_heads),
+          std::to_string(step.options.block_size),
+          std::string(name(step.options.kv_cache_dtype)),
+          std::to_string(slice.context_tokens()),
+          Cell(number(batch), batch),
+          Cell(config::short_text(step.duration), step.duration.value()),
+          Cell(config::short_text(step.spread), step.spread.value()),
+          Cell(number(tokens_per_second(step)), tokens_per_second(step))};
+}
+
+[[nodiscard]] Json json_of(const TraceStep& step) {
+  const SequenceSlice& slice = step.batch.sequences.front();
+  const bool decode = slice.phase == Phase::decode;
+  return {{"id", step.id},
+          {"phase", decode ? "decode" : "prefill"},
+          {"num_key_value_heads", step.model.heads().num_key_value_heads},
+          {"block_size", step.options.block_size},
+          {"kv_cache_dtype", name(step.options.kv_cache_dtype)},
+          {"context_tokens", slice.context_tokens()},
+          {"batch", static_cast<double>(step.batch.sequences.size())},
+          {"step_seconds", step.duration.value()},
+          {"spread_seconds", step.spread.value()},
+          {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}};
+}
+
 [[nodiscard]] Report make_report(const Trace& trace) {
   Report report{"dculab/bench/1", {}, {}, Json::object()};
   report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
@@ -59,26 +88,8 @@ struct BenchChoices {
   }
   report.json["points"] = Json::array();
   for (const TraceStep& step : trace.steps) {
-    const SequenceSlice& slice = step.batch.sequences.front();
-    const bool decode = slice.phase == Phase::decode;
-    const auto batch = static_cast<double>(step.batch.sequences.size());
-    table.rows.push_back({decode ? "decode" : "prefill", std::to_string(step.model.heads().num_key_value_heads),
-                          std::to_string(step.options.block_size), std::string(name(step.options.kv_cache_dtype)),
-                          std::to_string(slice.context_tokens()), Cell(number(batch), batch),
-                          Cell(config::short_text(step.duration), step.duration.value()),
-                          Cell(config::short_text(step.spread), step.spread.value()),
-                          Cell(number(tokens_per_second(step)), tokens_per_second(step))});
-    report.json["points"].push_back(
-        {{"id", step.id},
-         {"phase", decode ? "decode" : "prefill"},
-         {"num_key_value_heads", step.model.heads().num_key_value_heads},
-         {"block_size", step.options.block_size},
-         {"kv_cache_dtype", name(step.options.kv_cache_dtype)},
-         {"context_tokens", slice.context_tokens()},
-         {"batch", batch},
-         {"step_seconds", step.duration.value()},
-         {"spread_seconds", step.spread.value()},
-         {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}});
+    table.rows.push_back(row_of(step));
+    report.json["points"].push_back(json_of(step));
     if (retains) {
       table.rows.back().emplace_back(retention_text(step.options.kv_retention));
       report.json["points"].back()["kv_retention"] = retention_text(step.options.kv_retention);
@@ -203,6 +214,34 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
       ->needs(file);
 }
 
+// The axes of the grid.
+void add_grid_options(CLI::App& command, GridChoices& grid) {
+  command.add_option("--phase", grid.phases, "prefill, decode")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  const auto add_axis = [&command](const char* option, std::vector<int>& values, const char* help) {
+    command.add_option(option, values, help)->delimiter(',')->check(at_least(1));
+  };
+  add_axis("--batch", grid.batches, "Sequences per step");
+  add_axis("--context", grid.contexts, "Tokens per sequence");
+  add_axis("--kv-heads", grid.kv_heads, "KV heads, made by mean pooling");
+  add_axis("--block-size", grid.block_sizes, "Tokens per KV block");
+  command.add_option("--kv-cache-dtype", grid.kv_cache_dtypes, kv_dtypes_help())->delimiter(',');
+  command
+      .add_option("--kv-retention", grid.retentions,
+                  "all, window, sinks, heavy-hitters, critical-blocks: a point each, with the same figures")
+      ->delimiter(',');
+  command.add_option("--sink-tokens", grid.retention_sizes.sink_tokens, "sinks: the first tokens, which stay")
+      ->check(at_least(1));
+  command.add_option("--window-tokens", grid.retention_sizes.window_tokens, "The newest tokens, which stay")
+      ->check(at_least(1));
+  command
+      .add_option("--heavy-hitter-tokens", grid.retention_sizes.heavy_hitter_tokens,
+                  "heavy-hitters: the tokens with the most attention, which stay")
+      ->check(at_least(1));
+  add_budget_options(command, grid.retention_sizes);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -213,33 +252,7 @@ void add_bench(CLI::App& app) {
   command->add_option(
       "--random-weights", choices->random_weights,
       "Weights made on the spot in f32, f16, bf16, fp8, int8 or int4: speed does not depend on their values");
-  command->add_option("--phase", choices->grid.phases, "prefill, decode")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"prefill", "decode"}));
-  const auto add_axis = [command](const char* option, std::vector<int>& values, const char* help) {
-    command->add_option(option, values, help)->delimiter(',')->check(at_least(1));
-  };
-  add_axis("--batch", choices->grid.batches, "Sequences per step");
-  add_axis("--context", choices->grid.contexts, "Tokens per sequence");
-  add_axis("--kv-heads", choices->grid.kv_heads, "KV heads, made by mean pooling");
-  add_axis("--block-size", choices->grid.block_sizes, "Tokens per KV block");
-  command
-      ->add_option("--kv-cache-dtype", choices->grid.kv_cache_dtypes,
-                   "f16, bf16, fp8_e4m3, fp8_e5m2, int8; CPU: f32, kivi4, kivi2, kvquant4, ...")
-      ->delimiter(',');
-  command
-      ->add_option("--kv-retention", choices->grid.retentions,
-                   "all, window, sinks, heavy-hitters, critical-blocks: a point each, with the same figures")
-      ->delimiter(',');
-  command->add_option("--sink-tokens", choices->grid.retention_sizes.sink_tokens, "sinks: the first tokens, which stay")
-      ->check(at_least(1));
-  command->add_option("--window-tokens", choices->grid.retention_sizes.window_tokens, "The newest tokens, which stay")
-      ->check(at_least(1));
-  command
-      ->add_option("--heavy-hitter-tokens", choices->grid.retention_sizes.heavy_hitter_tokens,
-                   "heavy-hitters: the tokens with the most attention, which stay")
-      ->check(at_least(1));
-  add_budget_options(*command, choices->grid.retention_sizes);
+  add_grid_options(*command, choices->grid);
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--activations", choices->grid.activations, kActivationsHelp);

@@ -23,6 +23,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -103,7 +104,7 @@ struct EvaluateChoices {
         for (const std::string& dtype : choices.kv_cache_dtypes) {
           EvaluationRow row;
           row.model = model;
-          row.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", dtype, "f32, f16, bf16, fp8_e4m3, ...");
+          row.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", dtype);
           row.activations = parse_option("--activations", mode, parse_activations);
           row.retention = choices.retention_sizes;
           row.retention.policy = parse_option("--kv-retention", policy, parse_policy);

@@ -147,6 +147,26 @@ void run_regroup(const RegroupChoices& choices) {
   show(regroup_report(choices, weights.shape, result, ids.size()), choices.output);
 }
 
+// How heads are compared, and made one.
+void add_comparison_options(CLI::App& command, RegroupChoices& choices) {
+  command.add_option("--similarity", choices.similarity, "Of heads, over the calibration text")
+      ->check(CLI::IsMember(head_similarities()))
+      ->option_text("cosine|norm|distance|svd [cosine]");
+  command.add_option("--compare", choices.compared, "What of heads: K and V, query heads, or their outputs")
+      ->check(CLI::IsMember(compared_heads()))
+      ->option_text("kv|query|output [kv]");
+  command.add_option("--error", choices.error, "Of qcqa: of K and V weights, on the text, or of a merge by SVD")
+      ->check(CLI::IsMember(lost_errors()))
+      ->option_text("weights|activations|svd [weights]");
+  command.add_option("--seed", choices.seed, "Of qcqa's search");
+  command
+      .add_option("--merge", choices.merge,
+                  "mean; weighted: by what heads add to the residual; fitted: weights that lose least; svd: what "
+                  "loses least, Q and O following")
+      ->check(CLI::IsMember(head_merges()))
+      ->option_text("mean|weighted|fitted|svd [mean]");
+}
+
 }  // namespace
 
 void add_regroup(CLI::App& app) {
@@ -167,22 +187,7 @@ void add_regroup(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember(grouping_methods()))
       ->option_text("mean|similarity|key-norm|qcqa REQUIRED");
-  command->add_option("--similarity", choices->similarity, "Of heads, over the calibration text")
-      ->check(CLI::IsMember(head_similarities()))
-      ->option_text("cosine|norm|distance|svd [cosine]");
-  command->add_option("--compare", choices->compared, "What of heads: K and V, query heads, or their outputs")
-      ->check(CLI::IsMember(compared_heads()))
-      ->option_text("kv|query|output [kv]");
-  command->add_option("--error", choices->error, "Of qcqa: of K and V weights, on the text, or of a merge by SVD")
-      ->check(CLI::IsMember(lost_errors()))
-      ->option_text("weights|activations|svd [weights]");
-  command->add_option("--seed", choices->seed, "Of qcqa's search");
-  command
-      ->add_option("--merge", choices->merge,
-                   "mean; weighted: by what heads add to the residual; fitted: weights that lose least; svd: what "
-                   "loses least, Q and O following")
-      ->check(CLI::IsMember(head_merges()))
-      ->option_text("mean|weighted|fitted|svd [mean]");
+  add_comparison_options(*command, *choices);
   reads(command->add_option("--calibration", choices->calibration, "Text to compare heads on"))
       ->option_text("TEXT_FILE");
   command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to read at most")

@@ -123,8 +123,7 @@ void refuse_idle_figures(const RunChoices& choices) {
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
   engine::GeneratorOptions options = choices.generator;
   options.device = parse_option("--device", choices.device, engine::parse_device);
-  options.engine.kv_cache_dtype = parse_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype,
-                                                     "f16, fp8_e4m3, int8 or another that --help lists");
+  options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
   refuse_idle_figures(choices);
   options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
@@ -195,6 +194,17 @@ void run_engine(const RunChoices& choices) {
   if (is_batch) refuse_refused(choices, generation);
 }
 
+void add_sampling_options(CLI::App& command, RunChoices& choices) {
+  command.add_option("--max-tokens", choices.max_tokens, "Tokens to generate at most")
+      ->check(between(1, kLongestContext));
+  command.add_option("--temperature", choices.temperature, "0 = greedy")->check(at_least(0));
+  command.add_option("--top-k", choices.top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
+  command.add_option("--top-p", choices.top_p, "Sample from the likeliest that make up p")->check(CLI::Range(0.0, 1.0));
+  command.add_option("--seed", choices.seed, "Same seed, same text, whatever else is in the batch");
+  command.add_flag("--ignore-eos", choices.ignore_eos, "Go on after the end-of-text token");
+  command.add_option("--n", choices.n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+}
+
 void add_cache_options(CLI::App& command, RunChoices& choices) {
   EngineOptions& engine = choices.generator.engine;
   command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
@@ -228,15 +238,7 @@ void add_run(CLI::App& app) {
   reads(
       source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously"));
   source->require_option(1);
-  command->add_option("--max-tokens", choices->max_tokens, "Tokens to generate at most")
-      ->check(between(1, kLongestContext));
-  command->add_option("--temperature", choices->temperature, "0 = greedy")->check(at_least(0));
-  command->add_option("--top-k", choices->top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
-  command->add_option("--top-p", choices->top_p, "Sample from the likeliest that make up p")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--seed", choices->seed, "Same seed, same text, whatever else is in the batch");
-  command->add_flag("--ignore-eos", choices->ignore_eos, "Go on after the end-of-text token");
-  command->add_option("--n", choices->n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+  add_sampling_options(*command, *choices);
   command->add_option("--device", choices->device,
                       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
   command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
@@ -245,8 +247,7 @@ void add_run(CLI::App& app) {
   command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
-                      "f16, bf16, fp8_e4m3, fp8_e5m2, int8; CPU: f32, kivi4, kivi2, kvquant4, ...");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, kv_dtypes_help());
   command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
                       "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");

@@ -185,6 +185,13 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
     }
 }
 
+void add_machine_facts(const config::Scenario& scenario, const std::vector<SimulatedPoint>& asked, Report& report) {
+  for (const SimulatedPoint& each : asked) {
+    const sim::Machine machine = study::resolve_machine(scenario, each.machine);
+    report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
+  }
+}
+
 [[nodiscard]] Report simulate(const SimulateChoices& choices) {
   Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
   if (!choices.trace_file.empty() && !choices.measure)
@@ -214,10 +221,7 @@ void add_sweep(const std::string& question, const std::vector<Simulation>& all, 
       add_sweep(scenario.question, all, report);
     }
     add_leanings_of(all, report);
-    for (const SimulatedPoint& each : asked) {
-      const sim::Machine machine = study::resolve_machine(scenario, each.machine);
-      report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
-    }
+    add_machine_facts(scenario, asked, report);
     for (const Simulation& simulation : all) {
       report.json["simulations"].push_back(to_json(simulation));
       add_steps(simulation, trace);

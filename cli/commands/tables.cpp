@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/checks.hpp"
+#include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
@@ -171,7 +172,7 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   const sim::FootprintRequest request{.tokens = choices.tokens,
                                       .batch = choices.batch,
                                       .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
-                                      .kv_cache_dtype = choose_dtype("--kv-dtype", choices.kv_dtype)};
+                                      .kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype)};
   const sim::Footprint chosen = sim::footprint(model, request);
   Report report{"dculab/tables-footprint/1", {}, {Table{}}, Json::object()};
   report.heading = {model.name + ": " + std::to_string(choices.batch) + " sequences of " +

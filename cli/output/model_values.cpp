@@ -1,6 +1,7 @@
 #include "cli/output/model_values.hpp"
 
 #include "config/unit_text.hpp"
+#include "model/kv/kv_bytes.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/unit_text.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/step_choices.hpp"
 

@@ -19,6 +19,23 @@ Dtype parse_dtype_option(const char* option, const std::string& text, const char
   return *dtype;
 }
 
+Dtype parse_kv_dtype_option(const char* option, const std::string& text) {
+  const auto dtype = parse_dtype(text);
+  if (!dtype || !is_kv_format(*dtype))
+    throw InputError(std::string(option) + ": '" + text + "' is no format of a KV cache; use one of " +
+                     kv_format_names());
+  return *dtype;
+}
+
+std::string kv_dtypes_help() {
+  std::string anywhere, on_cpu;
+  for (const KvFormat& format : kKvFormats) {
+    std::string& names = combines({.dtype = format.dtype}, KvFeature::gpu) ? anywhere : on_cpu;
+    names += (names.empty() ? "" : ", ") + std::string(name(format.dtype));
+  }
+  return anywhere + "; CPU: " + on_cpu;
+}
+
 ActivationMode parse_activations(const std::string& text) {
   if (const auto mode = parse_activation_mode(text)) {
     if (*mode == ActivationMode::fp8) throw InputError("fp8 activations are priced, not run; use exact, int8 or bf16");

@@ -18,6 +18,11 @@ namespace dculab::cli {
 // "f16"; a refusal names `option` and lists `choices`.
 [[nodiscard]] Dtype parse_dtype_option(const char* option, const std::string& text, const char* choices);
 
+// Of a KV cache.
+[[nodiscard]] Dtype parse_kv_dtype_option(const char* option, const std::string& text);
+// "f16, ...; CPU: f32, ...": what the engine runs.
+[[nodiscard]] std::string kv_dtypes_help();
+
 // `--activations`: "exact", "int8" or "bf16". Throws InputError.
 inline constexpr const char* kActivationsHelp =
     "exact; int8 for 8-bit activations and integer sums with quantized weights; bf16 for BF16 activations and the "

@@ -6,6 +6,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "config/yaml_text.hpp"
+#include "core/kv/table.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -50,8 +51,7 @@ void add_step_choices(CLI::App& command, StepChoices& choices) {
   add_count("--context", choices.context, "Tokens per sequence once the step is done");
   add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
   add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
-  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype,
-                     "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, ...");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names());
   command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations,
                      "exact, int8 (grouped weights), bf16 or fp8 (weights of it)");

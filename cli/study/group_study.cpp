@@ -10,6 +10,7 @@
 #include "cli/study/variant_cost.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/pareto.hpp"
 #include "study/decide/attention_difference.hpp"

@@ -95,18 +95,26 @@ constexpr KvClash kClashes[] = {
     {KvFeature::samples, "{dtype} cannot; ask for n = 1", kGrouped},
     {KvFeature::handing_over, "kv_retention {policy} does not keep a whole KV cache", 0, kDropping},
     {KvFeature::handing_over, "kv_cache_dtype {dtype} is not one format", kGrouped},
-    {KvFeature::handing_over, "kv_retention {policy} has bounds of keys beside its blocks, which others have not", 0,
-     kCritical},
+    {KvFeature::handing_over, "kv_retention {policy} keeps bounds of keys beside its blocks, which are not handed over",
+     0, kCritical},
     {KvFeature::gpu, "kv_cache_dtype {dtype} is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2 or int8",
      bit(Dtype::f32) | kGrouped | kKvQuant},
     {KvFeature::gpu,
      "kv_retention {policy} takes no kv_cache_dtype {dtype} on a GPU; use f16, bf16, fp8_e4m3 or fp8_e5m2",
      bit(Dtype::int8), kCritical},
+    {KvFeature::divided,
+     "kv_retention {policy} looks at the scores of all query heads, and processes have some each; use another, or "
+     "tensor_parallel_size 1",
+     0, kHeavyHitters},
+    {KvFeature::divided,
+     "kv_cache_dtype {dtype} looks at K and V of all heads, and processes have some each; use another, or "
+     "tensor_parallel_size 1",
+     kKvQuant},
     {KvFeature::alibi,
      "kv_retention {policy} cannot serve {model}: ALiBi needs the keys in the order of their positions", 0,
      kHeavyHitters},
-    {KvFeature::alibi,
-     "kv_retention {policy} cannot serve {model}: ALiBi goes by positions, which chosen blocks have not", 0, kCritical},
+    {KvFeature::alibi, "kv_retention {policy} cannot serve {model}: ALiBi needs positions, and chosen blocks have none",
+     0, kCritical},
     {KvFeature::soft_cap,
      "kv_retention {policy} cannot serve {model}: its attention has a soft cap, which sums of scores leave out", 0,
      kHeavyHitters},
@@ -124,13 +132,18 @@ constexpr KvClash kClashes[] = {
      "window",
      0, kSinks | kHeavyHitters},
     {KvFeature::sliding_window,
-     "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens goes by positions, which "
-     "chosen "
-     "blocks have not",
+     "kv_retention {policy} cannot serve {model}: its sliding window of {window} tokens needs positions, and chosen "
+     "blocks have none",
      0, kCritical},
 };
 
 }  // namespace
+
+std::string kv_format_names() {
+  std::string names;
+  for (const KvFormat& format : kKvFormats) names += (names.empty() ? "" : ", ") + std::string(name(format.dtype));
+  return names;
+}
 
 std::span<const KvClash> kv_clashes() { return kClashes; }
 

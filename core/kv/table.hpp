@@ -1,11 +1,14 @@
 // Every format and policy of the KV cache: what it is called, what it does to a sequence's tokens, and what it does not
 // combine with. A new one adds its rows here, and files of its name in the kv/ folders of the floors that serve it:
-// model/kv (what a step reads and writes), kernels/{reference,cpu,gpu}/kv, engine/kv.
+// model/kv (what a step reads and writes), lower/kv (what kernels do for it), kernels/kv and
+// kernels/{reference,cpu,gpu}/kv, engine/kv.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +22,8 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;       // more: so many are quantized together, the newest are kept apart, per sequence
-  bool lies_in_rows = true;      // K, and V, of a token and head are a row of numbers of one type
-  bool needs_all_heads = false;  // of a token in a layer, in one process
-  bool is_calibrated = false;    // text has shown what K and V are like
+  int tokens_together = 1;   // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;  // K, and V, of a token and head are a row of numbers of one type
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -34,9 +35,9 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::int8},
     {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false},
     {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
-    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
-    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .needs_all_heads = true, .is_calibrated = true},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -51,7 +52,6 @@ struct KvPolicy {
   bool has_window = false;         // window_tokens counts
   bool has_sinks = false;          // sink_tokens counts
   bool has_heavy_hitters = false;  // heavy_hitter_tokens counts
-  bool needs_all_query_heads = false;  // of a layer, in one process
   // A decode loads kv_budget of what is cached, a prefill all of it. So tokens that were generated are computed once
   // more as they were at first, one in a step.
   bool has_budget = false;
@@ -70,15 +70,17 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
      .name = "heavy_hitters",
      .eviction = KvEviction::one_token,
      .has_window = true,
-     .has_heavy_hitters = true,
-     .needs_all_query_heads = true},
+     .has_heavy_hitters = true},
     {.policy = RetentionPolicy::critical_blocks, .name = "critical_blocks", .has_budget = true},
 });
 
+[[nodiscard]] constexpr bool is_kv_format(Dtype dtype) {
+  return std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end();
+}
+// Throws std::invalid_argument for a dtype that no K and V are stored in.
 [[nodiscard]] constexpr const KvFormat& kv_format(Dtype dtype) {
-  for (const KvFormat& format : kKvFormats)
-    if (format.dtype == dtype) return format;
-  return kKvFormats.front();
+  if (!is_kv_format(dtype)) throw std::invalid_argument("no KV cache is stored in " + std::string(name(dtype)));
+  return *std::ranges::find(kKvFormats, dtype, &KvFormat::dtype);
 }
 [[nodiscard]] constexpr bool quantizes_together(Dtype dtype) { return kv_format(dtype).tokens_together > 1; }
 [[nodiscard]] constexpr bool lies_in_rows(Dtype dtype) { return kv_format(dtype).lies_in_rows; }
@@ -92,6 +94,9 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 [[nodiscard]] constexpr bool differs_in_decodes(RetentionPolicy policy) {
   return drops_tokens(policy) || kv_policy(policy).has_budget;
 }
+
+// "f32, f16, ...", in the table's order.
+[[nodiscard]] std::string kv_format_names();
 
 // What a format or a policy may not go with.
 enum class KvFeature : std::uint8_t {
@@ -107,6 +112,7 @@ enum class KvFeature : std::uint8_t {
   samples,       // of one prompt, whose blocks they share
   handing_over,  // of blocks, between engines
   gpu,           // kernels of ours
+  divided,       // among processes of ours, which have some of the heads each
   // Of the model.
   alibi,
   soft_cap,       // of attention's scores

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "engine/executors/gpu_expanded_kv.hpp"
@@ -25,11 +24,6 @@ using DevicePointer = std::shared_ptr<kernels::gpu::Device>;
 template <typename T>
 [[nodiscard]] DeviceMemory make_array(const DevicePointer& device, std::size_t count) {
   return {device, count * sizeof(T)};
-}
-
-template <typename T>
-void upload_span(kernels::gpu::Device& device, const DeviceMemory& to, std::span<const T> values) {
-  if (!values.empty()) device.upload(to.as(), values.data(), values.size_bytes());
 }
 
 [[nodiscard]] GpuStepInputs::Attention make_attention(const DevicePointer& device, int max_num_seqs,
@@ -160,17 +154,17 @@ GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& l
 
 void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attention& to) {
   if (inputs.num_seqs == 0) return;
-  upload_span(*device_, to.query_start_loc, std::span<const std::int32_t>(inputs.query_start_loc));
-  upload_span(*device_, to.context_lens, std::span<const std::int32_t>(inputs.context_lens));
-  upload_span(*device_, to.block_tables, std::span<const std::int32_t>(inputs.block_tables));
-  upload_span(*device_, to.tree_masks, std::span<const std::uint64_t>(inputs.tree_masks));
-  upload_span(*device_, to.tree_sizes, std::span<const std::int32_t>(inputs.tree_sizes));
+  upload_values(*device_, to.query_start_loc, inputs.query_start_loc);
+  upload_values(*device_, to.context_lens, inputs.context_lens);
+  upload_values(*device_, to.block_tables, inputs.block_tables);
+  upload_values(*device_, to.tree_masks, inputs.tree_masks);
+  upload_values(*device_, to.tree_sizes, inputs.tree_sizes);
 }
 
 void GpuStepInputs::upload(const StepInputs& inputs) {
-  upload_span(*device_, token_ids, inputs.token_ids());
-  upload_span(*device_, positions, inputs.positions());
-  upload_span(*device_, slot_mapping, inputs.slot_mapping());
+  upload_values(*device_, token_ids, inputs.token_ids());
+  upload_values(*device_, positions, inputs.positions());
+  upload_values(*device_, slot_mapping, inputs.slot_mapping());
   upload_attention(inputs.attention(Phase::prefill), prefill);
   upload_attention(inputs.attention(Phase::decode), decode);
 }

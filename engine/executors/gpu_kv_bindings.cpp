@@ -26,7 +26,7 @@ void GpuExecutor::begin_kv(const StepPlan& plan) {
   if (!combines({kv_.options().dtype, policy}, KvFeature::speculation) && has_several)
     throw std::invalid_argument("batch: a decode has one new token where what it drops could not be brought back");
   const auto [place, is_new] = kv_policies_.try_emplace(policy);
-  if (is_new) place->second = make_gpu_kv_slice(device_, shape_, options_.limits, policy);
+  if (is_new) place->second = make_gpu_kv_slice(device_, shape_, options_.limits, max_blocks_per_seq_, policy);
   kv_slice_ = place->second.get();
   if (is_new && kv_slice_ != nullptr && makes_up_unseen_) kv_slice_->make_up_unseen();
   if (kv_slice_ != nullptr) kv_slice_->begin(plan, kv_.options().block_size);

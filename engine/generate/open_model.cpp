@@ -36,7 +36,7 @@ EngineOptions served_options(const GeneratorOptions& asked, const ModelShape& sh
 
 int choose_num_blocks(const ModelShape& model, const EngineOptions& options, std::optional<Bytes> kv_cache_memory,
                       Bytes free_memory, Bytes draft_block) {
-  const Bytes block = dculab::kv_block_bytes(model, options) + draft_block;
+  const Bytes block = kv_block_bytes(model, options) + draft_block;
   const Bytes residuals =
       kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
   const Bytes memory = kv_cache_memory.value_or(free_memory * options.gpu_memory_utilization);
@@ -112,7 +112,7 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, const G
 
 OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft, OpenDevice device,
                      int num_blocks, int num_threads, const Division& division) {
-  const Bytes part = dculab::kv_block_bytes(part_of(weights.shape, options.weights, division), options);
+  const Bytes part = kv_block_bytes(part_of(weights.shape, options.weights, division), options);
   const Bytes block = division.tensor_parallel_size * part + draft_block_bytes(draft, options);
   const KvCacheOptions kv{.num_blocks = num_blocks,
                           .block_size = options.block_size,

@@ -2,32 +2,40 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "kernels/gpu/kv/critical_blocks.hpp"
+#include "model/attention_work.hpp"
 
 namespace dculab::engine {
 namespace {
 
 constexpr std::array kPhases{Phase::prefill, Phase::decode};
 
-void upload_counts(kernels::gpu::Device& device, const DeviceMemory& to, const std::vector<std::int32_t>& values) {
-  if (!values.empty()) device.upload(to.as(), values.data(), std::span(values).size_bytes());
-}
-
 }  // namespace
 
 GpuCriticalBlocks::GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape,
-                                     const GpuStepLimits& limits)
+                                     const GpuStepLimits& limits, int max_blocks_per_seq)
     : device_(std::move(device)),
+      max_num_seqs_(limits.max_num_seqs),
+      max_blocks_per_seq_(max_blocks_per_seq),
       num_kv_heads_(shape.heads().num_key_value_heads),
       query_width_(shape.heads().query_width()),
-      device_budgets_(device_, sizeof(std::int32_t) * static_cast<std::size_t>(limits.max_num_seqs)) {
+      device_budgets_(device_, sizeof(std::int32_t) * static_cast<std::size_t>(limits.max_num_seqs)),
+      upper_bounds_(device_, sizeof(float) * num_lists() * static_cast<std::size_t>(max_blocks_per_seq)),
+      contexts_(device_, sizeof(std::int32_t) * num_lists()),
+      queries_(device_,
+               sizeof(float) * static_cast<std::size_t>(query_width_) * static_cast<std::size_t>(limits.max_num_seqs)) {
   for (DeviceMemory& starts : device_written_)
     starts = DeviceMemory(device_, sizeof(std::int32_t) * (static_cast<std::size_t>(limits.max_num_seqs) + 1));
+}
+
+Bytes GpuCriticalBlocks::memory(const ModelShape& shape, const KvRetention& retention, int block_size) {
+  const int blocks = blocks_of(0, shape.max_position_embeddings, block_size);
+  const double of_list = blocks * sizeof(float) + (kv_blocks_loaded(retention, blocks) + 1.0) * sizeof(std::int32_t);
+  return Bytes(shape.heads().num_key_value_heads * of_list) + storage(Dtype::f32, shape.heads().query_width());
 }
 
 void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
@@ -36,11 +44,21 @@ void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
   longest_written_ = {}, stride_ = longest_chosen_ = 0;
   chosen_ = {};
   recent_blocks_ = plan.kv_retention.recent_blocks;
+  make_room(plan.kv_retention);
   for (const SequenceSlice& slice : plan.batch.sequences) add_sequence(slice, plan.kv_retention, block_size);
   for (const Phase phase : kPhases)
-    upload_counts(*device_, device_written_[static_cast<std::size_t>(phase)],
+    upload_values(*device_, device_written_[static_cast<std::size_t>(phase)],
                   written_[static_cast<std::size_t>(phase)]);
-  upload_counts(*device_, device_budgets_, budgets_);
+  upload_values(*device_, device_budgets_, budgets_);
+}
+
+// Once, as long as the policy's figures stay.
+void GpuCriticalBlocks::make_room(const KvRetention& retention) {
+  const int listed = kv_blocks_loaded(retention, max_blocks_per_seq_);
+  if (listed == listed_blocks_) return;
+  listed_blocks_ = listed;
+  device_->synchronize();  // what runs may use it
+  tables_ = DeviceMemory(device_, sizeof(std::int32_t) * num_lists() * static_cast<std::size_t>(listed));
 }
 
 void GpuCriticalBlocks::add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size) {
@@ -50,26 +68,9 @@ void GpuCriticalBlocks::add_sequence(const SequenceSlice& slice, const KvRetenti
   longest_written_[phase] = std::max(longest_written_[phase], written);
   if (slice.phase != Phase::decode) return;
   const int context = slice.context_tokens();
-  budgets_.push_back(kv_blocks_loaded(retention, (context + block_size - 1) / block_size));
+  budgets_.push_back(kv_blocks_loaded(retention, blocks_of(0, context, block_size)));
   stride_ = std::max(stride_, budgets_.back());
   longest_chosen_ = std::max(longest_chosen_, kv_tokens_loaded(retention, block_size, context));
-}
-
-void GpuCriticalBlocks::reserve(Room& room, std::size_t bytes) {
-  if (bytes <= room.bytes) return;
-  device_->synchronize();  // what runs may use it
-  room = {DeviceMemory(device_, bytes), bytes};
-}
-
-void GpuCriticalBlocks::make_room(int activation_bytes, int max_blocks_per_seq) {
-  reserve(upper_bounds_, num_lists() * static_cast<std::size_t>(max_blocks_per_seq) * sizeof(float));
-  reserve(tables_, num_lists() * static_cast<std::size_t>(stride_) * sizeof(std::int32_t));
-  reserve(contexts_, num_lists() * sizeof(std::int32_t));
-  reserve(queries_, budgets_.size() * static_cast<std::size_t>(query_width_ * activation_bytes));
-  chosen_ = {.stride = stride_,
-             .block_tables = tables_.memory.as<std::int32_t>(),
-             .context_lens = contexts_.memory.as<std::int32_t>(),
-             .queries = queries_.memory.as()};
 }
 
 void GpuCriticalBlocks::execute(const Op& op, const GpuKvLayer& layer) {
@@ -103,7 +104,10 @@ void GpuCriticalBlocks::choose(const Op& op, const GpuKvLayer& layer) {
   const GpuAttention& attention = layer.of(Phase::decode);
   if (op.m != attention.inputs.num_seqs || op.n != query_width_)
     throw std::invalid_argument("plan: " + std::string(op.name) + " has another shape");
-  make_room(bits(attention.activation_dtype) / 8, attention.inputs.max_blocks_per_seq);
+  chosen_ = {.stride = stride_,
+             .block_tables = tables_.as<std::int32_t>(),
+             .context_lens = contexts_.as<std::int32_t>(),
+             .queries = queries_.as()};
   device_->choose_critical_blocks({.q = attention.queries(),
                                    .q_stride = attention.layer.projected_width(),
                                    .cache = attention.cache,
@@ -116,7 +120,7 @@ void GpuCriticalBlocks::choose(const Op& op, const GpuKvLayer& layer) {
                                    .num_seqs = attention.inputs.num_seqs,
                                    .num_heads = attention.layer.heads.num_attention_heads,
                                    .recent_blocks = recent_blocks_,
-                                   .upper_bounds = upper_bounds_.memory.as<float>(),
+                                   .upper_bounds = upper_bounds_.as<float>(),
                                    .chosen = chosen_});
 }
 

@@ -1,4 +1,5 @@
-// Critical blocks (critical_blocks.hpp) on a device: bounds, the choice and the lists of blocks stay there.
+// Critical blocks (critical_blocks.hpp) on a device: bounds, the choice and the lists of blocks stay there. What the
+// choice needs is allocated for as many decodes as a step can have, each of the longest text.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ namespace dculab::engine {
 
 class GpuCriticalBlocks final : public GpuKvSlice {
  public:
-  GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape, const GpuStepLimits& limits);
+  GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape, const GpuStepLimits& limits,
+                    int max_blocks_per_seq);
 
   void begin(const StepPlan& plan, int block_size) override;
 
@@ -24,21 +26,21 @@ class GpuCriticalBlocks final : public GpuKvSlice {
 
   void narrow(kernels::gpu::PagedAttention& args, int first) const override;
 
+  // Of one sequence, of the longest text.
+  [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention, int block_size);
+
  private:
-  // Memory that is made anew where more is asked for.
-  struct Room {
-    DeviceMemory memory;
-    std::size_t bytes = 0;
-  };
-  void reserve(Room& room, std::size_t bytes);
+  void make_room(const KvRetention& retention);
   void add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size);
-  void make_room(int activation_bytes, int max_blocks_per_seq);
   void update(const Op& op, const GpuKvLayer& layer);
   void choose(const Op& op, const GpuKvLayer& layer);
-  [[nodiscard]] std::size_t num_lists() const { return budgets_.size() * static_cast<std::size_t>(num_kv_heads_); }
+  [[nodiscard]] std::size_t num_lists() const {
+    return static_cast<std::size_t>(max_num_seqs_) * static_cast<std::size_t>(num_kv_heads_);
+  }
 
   std::shared_ptr<kernels::gpu::Device> device_;
-  int num_kv_heads_, query_width_;
+  int max_num_seqs_, max_blocks_per_seq_, num_kv_heads_, query_width_;
+  int listed_blocks_ = 0;  // of a sequence, that there is room for
 
   // Of this step, in the order of the batch; on the host and on the device.
   // [sequences of the phase + 1]: tokens whose K and V are written. Those that others have written are in the bounds.
@@ -50,7 +52,9 @@ class GpuCriticalBlocks final : public GpuKvSlice {
   int recent_blocks_ = 1, stride_ = 0, longest_chosen_ = 0;  // longest_chosen: tokens
 
   // Of the layer that was chosen for last.
-  Room upper_bounds_, tables_, contexts_, queries_;
+  DeviceMemory upper_bounds_;       // [max_num_seqs, KV heads, max_blocks_per_seq]
+  DeviceMemory tables_, contexts_;  // [max_num_seqs, KV heads, listed_blocks], [max_num_seqs, KV heads]
+  DeviceMemory queries_;            // [max_num_seqs, query_width], F32 or F16
   kernels::ChosenBlocks chosen_{};
 };
 

@@ -10,11 +10,6 @@
 namespace dculab::engine {
 namespace {
 
-template <typename T>
-void upload_hitters(kernels::gpu::Device& device, const DeviceMemory& to, const std::vector<T>& values) {
-  if (!values.empty()) device.upload(to.as(), values.data(), std::span(values).size_bytes());
-}
-
 // Places of a sequence: no more than its text can be long.
 [[nodiscard]] int places_of(const KvRetention& retention, int block_size, int longest) {
   return static_cast<int>(std::min<std::int64_t>(kv_capacity(retention, block_size), longest));
@@ -60,9 +55,9 @@ void GpuHeavyHitters::begin(const StepPlan& plan, int block_size) {
     head_slots_.insert(head_slots_.end(), static_cast<std::size_t>(slice.num_new_tokens),
                        slice.num_newly_evicted_tokens > 0 ? state.next_slots : nullptr);
   }
-  upload_hitters(*device_, device_states_, states_);
-  upload_hitters(*device_, device_next_positions_, next_positions_);
-  if (takes_places_) upload_hitters(*device_, device_head_slots_, head_slots_);
+  upload_values(*device_, device_states_, states_);
+  upload_values(*device_, device_next_positions_, next_positions_);
+  if (takes_places_) upload_values(*device_, device_head_slots_, head_slots_);
 }
 
 // What was kept in another number of places is of no use.

@@ -61,9 +61,9 @@ class GpuKvSlice {
 // Null where the kernels need no help.
 [[nodiscard]] std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                                             const ModelShape& shape, const GpuStepLimits& limits,
-                                                            RetentionPolicy policy);
+                                                            int max_blocks_per_seq, RetentionPolicy policy);
 
-// Device memory of a sequence that the policy of these options keeps beside the blocks, while it runs.
+// Device memory that the policy of these options takes beside the blocks, for each sequence of a step.
 [[nodiscard]] Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options);
 
 }  // namespace dculab::engine

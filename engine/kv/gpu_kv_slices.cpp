@@ -14,7 +14,7 @@ void GpuKvSlice::execute(const Op& op, const GpuKvLayer& /*layer*/) {
 
 std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                               const ModelShape& shape, const GpuStepLimits& limits,
-                                              RetentionPolicy policy) {
+                                              int max_blocks_per_seq, RetentionPolicy policy) {
   switch (policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:
@@ -24,7 +24,7 @@ std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu
     case RetentionPolicy::heavy_hitters:
       return std::make_unique<GpuHeavyHitters>(device, shape, limits);
     case RetentionPolicy::critical_blocks:
-      return std::make_unique<GpuCriticalBlocks>(device, shape, limits);
+      return std::make_unique<GpuCriticalBlocks>(device, shape, limits, max_blocks_per_seq);
   }
   return nullptr;
 }
@@ -34,12 +34,13 @@ Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options
   switch (retention.policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:
-    case RetentionPolicy::critical_blocks:  // its bounds belong to the blocks
       return {};
     case RetentionPolicy::sinks:
       return GpuSinkKeys::memory(shape, retention);
     case RetentionPolicy::heavy_hitters:
       return GpuHeavyHitters::memory(shape, retention, options.block_size);
+    case RetentionPolicy::critical_blocks:
+      return GpuCriticalBlocks::memory(shape, retention, options.block_size);
   }
   return {};
 }

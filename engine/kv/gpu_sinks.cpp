@@ -2,21 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace dculab::engine {
-namespace {
-
-template <typename T>
-void upload_sinks(kernels::gpu::Device& device, const DeviceMemory& to, const std::vector<T>& values) {
-  if (!values.empty()) device.upload(to.as(), values.data(), std::span(values).size_bytes());
-}
-
-}  // namespace
-
 GpuSinkKeys::GpuSinkKeys(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape,
                          const GpuStepLimits& limits)
     : device_(std::move(device)),
@@ -47,11 +37,11 @@ void GpuSinkKeys::begin(const StepPlan& plan, int block_size) {
     if (slice.num_newly_evicted_tokens > 0) add_move(slice, batch.block_tables[i], block_size);
     token += slice.num_new_tokens;
   }
-  upload_sinks(*device_, device_arriving_, arriving_);
-  upload_sinks(*device_, device_arrivals_, arrivals_);
-  upload_sinks(*device_, device_moving_, moving_);
-  upload_sinks(*device_, device_positions_, positions_);
-  upload_sinks(*device_, device_slots_, slots_);
+  upload_values(*device_, device_arriving_, arriving_);
+  upload_values(*device_, device_arrivals_, arrivals_);
+  upload_values(*device_, device_moving_, moving_);
+  upload_values(*device_, device_positions_, positions_);
+  upload_values(*device_, device_slots_, slots_);
 }
 
 // For as many sinks as a step can have. What was kept with another number of them is of no use.

@@ -21,12 +21,10 @@ const KvLayout& kv_layout(Dtype dtype) {
     case Dtype::kvquant2:
       return kKvQuantLayout;
     default:
-      if (std::ranges::find(kKvFormats, dtype, &KvFormat::dtype) != kKvFormats.end()) return kPlainLayout;
+      if (is_kv_format(dtype)) return kPlainLayout;
   }
-  throw InputError(
-      "kv_cache_dtype " + std::string(name(dtype)) +
-      " is not supported on the CPU; use f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, kvquant3 "
-      "or kvquant2");
+  throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " is not supported on the CPU; use one of " +
+                   kv_format_names());
 }
 
 std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& layer, const KvCacheOptions& options) {

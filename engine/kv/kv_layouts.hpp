@@ -25,9 +25,8 @@ struct KvCacheOptions {
   int num_host_blocks = 0;    // for swapped sequences
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
-  bool keeps_block_bounds = false;  // critical_blocks: of the keys of each block, beside it
-  std::shared_ptr<const KvCalibration>
-      calibration{};  // formats with KvFormat::is_calibrated; an executor's weights' own
+  bool keeps_block_bounds = false;                     // critical_blocks: of the keys of each block, beside it
+  std::shared_ptr<const KvCalibration> calibration{};  // kvquant: an executor's weights' own
 };
 
 // Memory of a layer.

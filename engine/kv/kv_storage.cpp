@@ -18,7 +18,7 @@ constexpr std::size_t kAlignment = 64;  // of each part: a cache line
 std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 void require_room(const ModelShape& model, const KvCacheOptions& options) {
-  Bytes block = kv_block_bytes(model, options.block_size, options.dtype);
+  Bytes block = kv_bytes_per_token(model, options.dtype) * options.block_size;
   if (options.keeps_block_bounds) block += kv_bytes_beside_block(model, RetentionPolicy::critical_blocks);
   const Bytes blocks = block * (static_cast<double>(options.num_blocks) + options.num_host_blocks);
   std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
@@ -48,10 +48,6 @@ std::vector<int> kv_owners(const ModelShape& model) {
     owners.push_back(source == layer ? count++ : owners[static_cast<std::size_t>(source)]);
   }
   return owners;
-}
-
-Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype) {
-  return kv_bytes_per_token(model, dtype) * block_size;
 }
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)

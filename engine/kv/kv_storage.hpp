@@ -14,9 +14,6 @@
 
 namespace dculab::engine {
 
-// Bytes of K and V, or of latents, of one block in all layers, scales included.
-[[nodiscard]] Bytes kv_block_bytes(const ModelShape& model, int block_size, Dtype dtype);
-
 // Of each layer: which of the layers with a cache of their own it reads.
 [[nodiscard]] std::vector<int> kv_owners(const ModelShape& model);
 

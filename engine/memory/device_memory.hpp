@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ranges>
+#include <span>
 #include <utility>
 
 #include "kernels/gpu/device.hpp"
@@ -49,5 +51,11 @@ class OwnedMemory {
 
 using DeviceMemory = OwnedMemory<MemoryPlace::device>;
 using HostMemory = OwnedMemory<MemoryPlace::host>;
+
+// Starts the copy of a vector, or of what lies as in one; none where it is empty.
+template <std::ranges::contiguous_range Values>
+void upload_values(kernels::gpu::Device& device, const DeviceMemory& to, const Values& values) {
+  if (!std::ranges::empty(values)) device.upload(to.as(), std::ranges::data(values), std::span(values).size_bytes());
+}
 
 }  // namespace dculab::engine

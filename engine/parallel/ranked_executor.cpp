@@ -182,14 +182,8 @@ std::unique_ptr<ModelExecutor> make_divided_executor(const OpenDevice& device, M
     require_divisible(weights.shape, weights.shape.layer_format(), division);
     return make_executor(device, std::move(weights), kv_cache, options, num_threads);
   }
-  if (kv_policy(options.kv_retention.policy).needs_all_query_heads)
-    throw InputError("kv_retention " + std::string(name(options.kv_retention.policy)) +
-                     " looks at the scores of all query heads, and processes have some each; use another, or "
-                     "tensor_parallel_size 1");
-  if (kv_format(options.kv_cache_dtype).needs_all_heads)
-    throw InputError("kv_cache_dtype " + std::string(name(options.kv_cache_dtype)) +
-                     " looks at K and V of all heads, and processes have some each; use another, or "
-                     "tensor_parallel_size 1");
+  const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::divided);
+  if (!reasons.empty()) throw InputError(reasons.front());
   return std::make_unique<RankedExecutor>(std::move(weights), kv_cache, num_threads, division);
 }
 

@@ -12,6 +12,7 @@
 #include "engine/speculation/prompt_lookup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "model/draft_heads.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -64,11 +65,8 @@ Bytes draft_memory_besides_kv(const OpenDevice& device, const ModelShape& target
 }
 
 Bytes draft_block_bytes(const DraftWeights& draft, const EngineOptions& options) {
-  const auto of = [&](const ModelShape& shape) {
-    return kv_block_bytes(shape, options.block_size, options.kv_cache_dtype);
-  };
-  if (draft.model) return of(draft.model->shape);
-  return draft.mtp ? of(draft.mtp->layer.shape) : Bytes();
+  if (draft.model) return kv_block_bytes(draft.model->shape, options);
+  return draft.mtp ? kv_block_bytes(draft.mtp->layer.shape, options) : Bytes();
 }
 
 DraftSource make_draft_source(const OpenDevice& device, const EngineOptions& options, ModelExecutor& target,

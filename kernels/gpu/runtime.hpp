@@ -286,17 +286,4 @@ __device__ __forceinline__ float fused_multiply_add(float a, float b, float c) {
 __device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
 __device__ __forceinline__ int smaller(int a, int b) { return a < b ? a : b; }
 
-// sum + the products of four signed bytes of a and b.
-__device__ __forceinline__ std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
-#if DCULAB_GPU_HIP
-  return __builtin_amdgcn_sdot4(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), sum, false);
-#elif DCULAB_GPU_CUDA
-  return __dp4a(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), sum);
-#else
-  for (int shift = 0; shift < 32; shift += 8)
-    sum += static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
-  return sum;
-#endif
-}
-
 }  // namespace dculab::kernels::gpu::DCULAB_GPU_BUILD

@@ -14,6 +14,19 @@ struct alignas(4) Int8Quad {
   std::uint32_t bits;
 };
 
+// sum + the products of four signed bytes of a and b.
+__device__ __forceinline__ std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
+#if DCULAB_GPU_HIP
+  return __builtin_amdgcn_sdot4(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), sum, false);
+#elif DCULAB_GPU_CUDA
+  return __dp4a(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), sum);
+#else
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
+  return sum;
+#endif
+}
+
 template <typename X, typename W>
 using WordOf = std::conditional_t<std::is_same_v<X, Half> && (std::is_same_v<W, Half> || std::is_same_v<W, Fp8E4M3>),
                                   HalfPair, std::conditional_t<std::is_same_v<X, std::int8_t>, Int8Quad, float>>;

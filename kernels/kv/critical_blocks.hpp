@@ -13,11 +13,12 @@
 // bound is above that of a block that was ranked. Implementations differ: Quest's own repeats keys so that each query
 // head chooses for itself (mit-han-lab/Quest, evaluation/quest_attention.py), which loads the union; SGLang averages
 // the group's queries first (python/sglang/srt/mem_cache/sparsity/algorithms/quest_algorithm.py), whose bound is none
-// of a single head; NSA sums the heads' scores (arXiv:2502.11089, equation 10).
+// of a single head; NSA sums the heads' scores (arXiv:2502.11089, equation 10). Quest's own also leaves the first two
+// layers dense; ours choose in all.
 //
 // A step calls, layer by layer: rope_and_cache, update_block_bounds, choose_critical_blocks, attention over the chosen
-// blocks. Prefill, and steps with several new tokens of a sequence, update bounds and attend to all blocks. ALiBi and
-// sliding windows go by positions, which chosen blocks have not: attention over them refuses both.
+// blocks. Prefill updates bounds and attends to all blocks. ALiBi and sliding windows need positions, and chosen
+// blocks have none: attention over them refuses both.
 #pragma once
 
 #include <bit>
@@ -55,10 +56,10 @@ using BlockBounds = std::uint16_t;
 }
 
 // After the new tokens of a step were written: takes them into the bounds of their blocks. A block whose first token is
-// among them begins anew; else its bounds widen. Bounds of a token that is taken back (a rejected guess) stay in: they
-// are wider than they need to be, never wrong. Blocks that are copied take their bounds with them.
+// among them begins anew; else its bounds widen, and nothing narrows them: no token is taken back. Blocks that are
+// copied take their bounds with them.
 struct UpdateBlockBoundsArgs {
-  KvCacheView cache;  // K is read; not kivi4 and kivi2
+  KvCacheView cache;  // K is read; in formats that lie in rows
   BlockBounds* bounds = nullptr;
   const std::int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
   int max_blocks_per_seq = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
+#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -119,6 +120,43 @@ namespace {
   return Kernel::silu_and_mul;
 }
 
+// Of ops that compute each row by itself, in the same way whatever its values are stored in.
+[[nodiscard]] Kernel kernel_of_rows(const Op& op) {
+  switch (op.kind) {
+    case OpKind::embedding:
+      return Kernel::embedding;
+    case OpKind::rms_norm:  // a norm in place is a head's, of all values
+      return op.input == op.output ? Kernel::head_norm : Kernel::rms_norm;
+    case OpKind::qk_norm:
+      return Kernel::head_norm;
+    case OpKind::layer_norm:
+      return Kernel::layer_norm;
+    case OpKind::residual_add:
+      return Kernel::residual_add;
+    case OpKind::soft_cap:
+      return Kernel::soft_cap;
+    case OpKind::route_tokens:
+      return Kernel::route_tokens;
+    case OpKind::combine_experts:
+      return Kernel::combine_experts;
+    case OpKind::activation_mul:
+      return activation_kernel(op);
+    default:
+      return Kernel::none;
+  }
+}
+
+[[nodiscard]] KernelId product_kernel(const Op& op, int wave) {
+  if (op.groups.count == 0) return matmul_kernel(op, wave);
+  return op.weight == WeightSlot::kv_b_proj ? absorb_kernel(op, wave) : expert_kernel(op, wave);
+}
+
+[[nodiscard]] KernelId attention_kernel(const Op& op, int wave, int heads_per_workgroup) {
+  if (op.attention.is_latent || !op.attention.is_paged) return latent_kernel(op, wave);
+  return op.kind == OpKind::attention_prefill ? prefill_kernel(op, wave)
+                                              : decode_kernel(op.attention, wave, heads_per_workgroup);
+}
+
 [[nodiscard]] KernelId cache_kernel(const Op& op, int wave) {
   if (op.rotates)
     return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
@@ -129,12 +167,10 @@ namespace {
 
 [[nodiscard]] KernelId kv_policy_kernel(const Op& op, int wave) {
   const AttentionWork& work = op.attention;
-  if (op.kind == OpKind::choose_critical_blocks) {  // kernels/gpu/launch/critical_blocks.cpp
-    const auto group = static_cast<unsigned>(work.num_query_heads / work.num_kv_heads);
+  if (op.kind == OpKind::choose_critical_blocks)
     return {.kernel = Kernel::bound_blocks,
             .wave_size = wave,
-            .lane_heads = static_cast<int>(std::min(8U, std::bit_ceil(group)))};
-  }
+            .lane_heads = bounds_lane_heads(work.num_query_heads / work.num_kv_heads)};
   if (!is_cache(work.kv_dtype)) return {};
   if (op.kind == OpKind::shift_sink_keys)
     return {.kernel = Kernel::shift_sink_keys, .wave_size = wave, .stored = work.kv_dtype};
@@ -157,33 +193,22 @@ int heads_scored_at_once(const AttentionWork& work) {
 KernelId kernel_of(const Op& op, int wave, int heads_per_workgroup) {
   switch (op.kind) {
     case OpKind::embedding:
-      return {.kernel = Kernel::embedding, .wave_size = wave};
-    case OpKind::rms_norm:  // a norm in place is a head's, of all values
-      return {.kernel = op.input == op.output ? Kernel::head_norm : Kernel::rms_norm, .wave_size = wave};
+    case OpKind::rms_norm:
     case OpKind::qk_norm:
-      return {.kernel = Kernel::head_norm, .wave_size = wave};
-    case OpKind::residual_add:
-      return {.kernel = Kernel::residual_add, .wave_size = wave};
-    case OpKind::soft_cap:
-      return {.kernel = Kernel::soft_cap, .wave_size = wave};
     case OpKind::layer_norm:
-      return {.kernel = Kernel::layer_norm, .wave_size = wave};
-    case OpKind::matmul:
-      if (op.groups.count == 0) return matmul_kernel(op, wave);
-      return op.weight == WeightSlot::kv_b_proj ? absorb_kernel(op, wave) : expert_kernel(op, wave);
+    case OpKind::residual_add:
+    case OpKind::soft_cap:
     case OpKind::route_tokens:
-      return {.kernel = Kernel::route_tokens, .wave_size = wave};
     case OpKind::combine_experts:
-      return {.kernel = Kernel::combine_experts, .wave_size = wave};
+    case OpKind::activation_mul:
+      return {.kernel = kernel_of_rows(op), .wave_size = wave};
+    case OpKind::matmul:
+      return product_kernel(op, wave);
     case OpKind::rope_and_cache:
       return cache_kernel(op, wave);
     case OpKind::attention_prefill:
     case OpKind::attention_decode:
-      if (op.attention.is_latent || !op.attention.is_paged) return latent_kernel(op, wave);
-      return op.kind == OpKind::attention_prefill ? prefill_kernel(op, wave)
-                                                  : decode_kernel(op.attention, wave, heads_per_workgroup);
-    case OpKind::activation_mul:
-      return {.kernel = activation_kernel(op), .wave_size = wave};
+      return attention_kernel(op, wave, heads_per_workgroup);
     case OpKind::shift_sink_keys:
     case OpKind::update_block_bounds:
     case OpKind::choose_critical_blocks:

@@ -173,6 +173,11 @@ void add_sinks(Streams& streams, const Op& op) {
                    .run = operand.contiguous_run});
 }
 
+void add_cache_writes(Streams& streams, const Op& op) {
+  if (op.kind == OpKind::shift_sink_keys) return add_sinks(streams, op);
+  op.attention.is_latent ? add_latent_caching(streams, op) : add_caching(streams, op);
+}
+
 // Each expert's workgroup of the second kernel reads all choices twice.
 void add_routing(Streams& streams, const Op& op, const KernelId& kernel) {
   const double tokens = static_cast<double>(op.m), experts = static_cast<double>(op.n);
@@ -194,11 +199,10 @@ void add_streams(Streams& streams, const Op& op, const KernelId& kernel, Units u
     case OpKind::layer_norm:
       return add_norm(streams, op);
     case OpKind::rope_and_cache:
-      return op.attention.is_latent ? add_latent_caching(streams, op) : add_caching(streams, op);
+    case OpKind::shift_sink_keys:
+      return add_cache_writes(streams, op);
     case OpKind::matmul:
       return add_product(streams, op, kernel, units, parts);
-    case OpKind::shift_sink_keys:
-      return add_sinks(streams, op);
     case OpKind::route_tokens:
       return add_routing(streams, op, kernel);
     case OpKind::attention_prefill:

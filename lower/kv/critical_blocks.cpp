@@ -1,20 +1,19 @@
 #include "lower/kv/critical_blocks.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "core/kv/table.hpp"
 #include "lower/attention.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
+#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 
 namespace dculab::lower {
 namespace {
 
-// kernels/cpu/kv/critical_blocks-inl.hpp.
-constexpr double kCpuBlocksOfTask = 128;
-constexpr double kCpuHeadsAtOnce = 4;
-// Full vectors: loads of four queries for the bounds of two blocks; the sums of four heads over their lanes.
-constexpr double kCpuQueryLoads = 2;
+// Full vectors of kernels/cpu/kv/critical_blocks-inl.hpp: loads of a query for each block; the sums of four heads over
+// their lanes.
+constexpr double kCpuQueryLoads = static_cast<double>(dculab_cpu::kChoiceHeads) / dculab_cpu::kChoiceBlocks;
 constexpr double kCpuSums = 16;
 // For each block, one at a time: its bound as a number that can be compared, its part of std::nth_element, its place in
 // the list.
@@ -23,13 +22,11 @@ constexpr double kCpuChoiceTask = 200;
 constexpr double kCpuRoundings = 8;  // of a bound: compared with the one that is there, rounded outwards
 
 // kernels/gpu/kv.
-constexpr double kGpuThreads = 256;
-constexpr double kGpuBlocksOfWorkgroup = 64;
-constexpr double kGpuChannelsOfLane = 8;
-constexpr double kGpuPasses = 5;              // over the bounds of all blocks
 constexpr double kGpuLoadsBefore = 3;         // lengths, budgets, queries
 constexpr double kGpuStepsOfPass = 12;        // of shared memory: counts, sums in order
 constexpr double kGpuInstructionsOfRow = 20;  // addresses, the table, comparisons
+constexpr double kGpuRoundings = 8;           // of a bound: widened and compared with the one there, rounded, packed
+constexpr double kGpuMerge = 2;               // a value of another lane, compared
 
 // The bounds of one sequence's blocks, in pieces, over all sequences.
 [[nodiscard]] double parts_of_blocks(const AttentionWork& work, double piece) {
@@ -39,9 +36,9 @@ constexpr double kGpuInstructionsOfRow = 20;  // addresses, the table, compariso
 
 void choose_on_cpu(const AttentionWork& work, double rows, Launch& launch) {
   const double group = static_cast<double>(work.num_query_heads) / work.num_kv_heads;
-  const double rounds = std::ceil(group / kCpuHeadsAtOnce), tasks = launch.grid.workgroups;
+  const double rounds = std::ceil(group / dculab_cpu::kChoiceHeads), tasks = launch.grid.workgroups;
   Arithmetic& arithmetic = launch.arithmetic;
-  arithmetic.multiply = 2 * (rounds * kCpuHeadsAtOnce / group) * arithmetic.multiply;
+  arithmetic.multiply = 2 * (rounds * dculab_cpu::kChoiceHeads / group) * arithmetic.multiply;
   arithmetic.shaping_per_value = rounds * kCpuQueryLoads;
   arithmetic.softmax =
       FlopCount(kCpuLanes * (rows * (rounds * kCpuSums + kCpuChoiceInstructions) + tasks * kCpuChoiceTask));
@@ -49,19 +46,27 @@ void choose_on_cpu(const AttentionWork& work, double rows, Launch& launch) {
 }
 
 void choose_on_gpu(const AttentionWork& work, const Device& device, double rows, Launch& launch) {
-  const double lanes = std::bit_ceil(static_cast<unsigned>(work.head_dim / kGpuChannelsOfLane));
+  const double lanes = dculab_gpu::bounds_row_lanes(work.head_dim);
   const double group = static_cast<double>(work.num_query_heads) / work.num_kv_heads;
-  const double rows_at_once = kGpuThreads / lanes;  // of a workgroup
+  const double rows_at_once = dculab_gpu::kBoundsThreads / lanes;  // of a workgroup
   const double longest = work.kv_blocks / std::max(1, work.num_sequences);
   launch.arithmetic.softmax =
-      FlopCount(rows * lanes * (group * (kGpuChannelsOfLane + 2 * std::log2(lanes)) + kGpuInstructionsOfRow));
+      FlopCount(rows * lanes * (group * (dculab_gpu::kBoundsChannels + 2 * std::log2(lanes)) + kGpuInstructionsOfRow));
   launch.arithmetic.has_matrix_instructions = false;
   launch.kernels = 2;
   launch.waits_for_table = rows / rows_at_once;
   launch.entries_at_once = std::min(rows_at_once, device.waves.wave_size / lanes);
   launch.loads_before = kGpuLoadsBefore;
-  launch.chained_loads = kGpuPasses * std::ceil(longest / kGpuThreads);
-  launch.chained_steps = kGpuPasses * kGpuStepsOfPass;
+  launch.chained_loads = dculab_gpu::kChoicePasses * std::ceil(longest / dculab_gpu::kBoundsThreads);
+  launch.chained_steps = dculab_gpu::kChoicePasses * kGpuStepsOfPass;
+}
+
+// A wave has a block and KV head: its rows of lanes merge what they found, and the first one rounds.
+[[nodiscard]] FlopCount merge_on_gpu(const AttentionWork& work, const Device& device) {
+  const double wave = std::max(1, device.waves.wave_size);
+  const double rounds = std::log2(std::max(1.0, wave / dculab_gpu::bounds_row_lanes(work.head_dim)));
+  const double bounds_of_lane = 2 * dculab_gpu::kBoundsChannels;
+  return FlopCount(work.kv_blocks * work.num_kv_heads * wave * bounds_of_lane * (kGpuMerge * rounds + kGpuRoundings));
 }
 
 }  // namespace
@@ -73,19 +78,21 @@ bool walks_chosen_blocks(const Op& op, const StepPlan& step) {
 void lower_bounds_update(const Op& op, const Device& device, Launch& launch) {
   const AttentionWork& work = op.attention;
   const bool on_cpu = device.kind == DeviceKind::cpu;
-  const double heads_at_once = on_cpu ? work.num_kv_heads : kGpuThreads / std::max(1, device.waves.wave_size);
+  const double waves = dculab_gpu::kBoundsThreads / std::max(1, device.waves.wave_size);
+  const double heads_at_once = on_cpu ? work.num_kv_heads : waves;
   launch.grid.workgroups = launch.grid.most_workgroups = work.kv_blocks * std::ceil(work.num_kv_heads / heads_at_once);
   launch.arithmetic.multiply = op.flops;
   launch.arithmetic.stored_values = static_cast<double>(op.m) * static_cast<double>(op.n);
   launch.arithmetic.stored = work.kv_dtype;
-  launch.arithmetic.softmax = FlopCount(kCpuRoundings * 2 * work.kv_blocks * static_cast<double>(op.n));
+  launch.arithmetic.softmax =
+      on_cpu ? FlopCount(kCpuRoundings * 2 * work.kv_blocks * static_cast<double>(op.n)) : merge_on_gpu(work, device);
 }
 
 void lower_block_choice(const Op& op, const Device& device, Launch& launch) {
   const AttentionWork& work = op.attention;
   const bool on_cpu = device.kind == DeviceKind::cpu;
   const double rows = work.kv_blocks * work.num_kv_heads;
-  const double parts = parts_of_blocks(work, on_cpu ? kCpuBlocksOfTask : kGpuBlocksOfWorkgroup);
+  const double parts = parts_of_blocks(work, on_cpu ? dculab_cpu::kBlocksOfChoiceTask : dculab_gpu::kBoundedBlocks);
   launch.grid.workgroups = launch.grid.most_workgroups = parts * work.num_kv_heads;
   Arithmetic& arithmetic = launch.arithmetic;
   arithmetic.pipe = Pipe::attention;

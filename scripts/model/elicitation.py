@@ -133,7 +133,8 @@ def feedback(teacher, tokenizer, rng, generator, args):
     print(f"{100 * share:.0f} % corrected, after {mean:.0f} tokens on average", flush=True)
     order = places.argsort(stable=True)
     count = len(rows) // HARDEST
-    rows[order[-count:]] = answered(teacher, prompts[order[:count]], generator)
+    if count > 0:
+        rows[order[-count:]] = answered(teacher, prompts[order[:count]], generator)
     return rows, INPUT
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/kv/table.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/shard.hpp"
 #include "sim/cost/exchange_time.hpp"
 

@@ -1,4 +1,5 @@
 #include "sim/serving/virtual_engine.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 
 #include <algorithm>

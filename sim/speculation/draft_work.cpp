@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/draft_heads.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 

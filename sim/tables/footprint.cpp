@@ -1,4 +1,5 @@
 #include "sim/tables/footprint.hpp"
+#include "model/kv/kv_bytes.hpp"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 

@@ -155,11 +155,18 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   });
 }
 
+// Why the engine does not cache K and V like this, if so.
+void add_refused_kv(const KvChoice& choice, KvFeature feature, std::vector<std::string>& found) {
+  for (const std::string& reason : clashes(choice, feature))
+    found.push_back("priced although the engine of dculab refuses it: " + reason);
+}
+
 [[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
                                                        const EngineOptions& options) {
   std::vector<std::string> found = unserved_products(machine, model, options);
   if (model.tensor_names == nullptr)
     found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
+  if (model.tensor_parallel_size > 1) add_refused_kv(options.kv(), KvFeature::divided, found);
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
   const auto odd = std::ranges::find_if(model.kinds, [](const LayerKind& kind) {
@@ -172,11 +179,9 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (!serves_latents(model, options))
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
-  if (quantizes_together(options.kv_cache_dtype))
-    found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
-  if (!combines({.policy = options.kv_retention.policy}, KvFeature::gpu))
-    found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
-                    priced);
+  add_refused_kv(options.kv(), KvFeature::gpu, found);
+  if (model.has_unequal_heads())
+    found.push_back("no kernel of dculab takes different heads, or groups of different sizes, in a KV cache" + priced);
   return found;
 }
 

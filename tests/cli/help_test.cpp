@@ -1,4 +1,5 @@
 // What a user finds without reading anything else.
+#include "core/kv/table.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -35,6 +36,16 @@ TEST_CASE("every command explains itself") {
       CHECK_THAT(done.out, ContainsSubstring("--format table|json|csv"));
       const bool writes_folder = command[0] == "quantize" || command[0] == "regroup";
       CHECK_THAT(done.out, ContainsSubstring(writes_folder ? "--output FOLDER" : "--output FILE"));
+    }
+  }
+}
+
+TEST_CASE("help names every format of a KV cache") {
+  for (const char* const command : {"run", "bench", "predict"}) {
+    const std::string help = run_dculab({command, "--help"}).out;
+    for (const KvFormat& format : kKvFormats) {
+      INFO(command << " " << name(format.dtype));
+      CHECK_THAT(help, ContainsSubstring(std::string(name(format.dtype))));
     }
   }
 }

@@ -29,6 +29,11 @@ TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
   CHECK_THAT(problems_of(critical(0)).at(0), ContainsSubstring("kv_retention critical_blocks needs kv_budget"));
   CHECK_THAT(problems_of(critical(1.5)).at(0), ContainsSubstring("above 0 and at most 1"));
   CHECK_THAT(problems_of(critical(0.5, 0)).at(0), ContainsSubstring("needs recent_blocks"));
+  EngineOptions odd_format;
+  odd_format.kv_cache_dtype = Dtype::int4;
+  REQUIRE(problems(odd_format).size() == 1);
+  CHECK_THAT(problems(odd_format).at(0),
+             ContainsSubstring("kv_cache_dtype int4 is no format of a KV cache; use one of"));
   EngineOptions small_keys;
   small_keys.kv_cache_dtype = Dtype::int8;
   small_keys.kv_retention = hitters_of(4, 8);
@@ -65,6 +70,8 @@ TEST_CASE("models whose attention goes by place are refused where places are re-
 TEST_CASE("the table of the KV cache has a row for each format and policy, and says whom a clash is of") {
   for (const KvPolicy& policy : kKvPolicies) CHECK(&kv_policy(policy.policy) == &policy);
   for (const KvFormat& format : kKvFormats) CHECK(&kv_format(format.dtype) == &format);
+  CHECK_THROWS_WITH(kv_format(Dtype::int4), "no KV cache is stored in int4");
+  CHECK(kv_format_names() == "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, kvquant3, kvquant2");
   for (const KvClash& clash : kv_clashes()) {
     INFO(clash.text);
     CHECK((clash.formats != 0 || clash.policies != 0));

@@ -1,6 +1,7 @@
 // Who may draft for whom, in how much memory, and what it is compared with.
 #include "core/error.hpp"
 #include "engine/evaluate/speculation_check.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/drafting_generators.hpp"
 #include "tests/support/catch.hpp"
 
@@ -21,8 +22,8 @@ TEST_CASE("the cache of both models fits in the memory that is given", "[specula
   GeneratorOptions options = with_draft(engine_options(Dtype::f16), kDraft, chain_shape(2));
   options.kv_cache_memory = Bytes(20e6);
   const Generator generator(kTarget, options);
-  const Bytes of_both =
-      kv_block_bytes(generator.shape(), 16, Dtype::f16) + kv_block_bytes(read_model_shape(kDraft), 16, Dtype::f16);
+  const Bytes of_both = kv_bytes_per_token(generator.shape(), Dtype::f16) * 16 +
+                        kv_bytes_per_token(read_model_shape(kDraft), Dtype::f16) * 16;
   CHECK(generator.executor().kv_cache().num_blocks == static_cast<int>(Bytes(20e6) / of_both));
 }
 

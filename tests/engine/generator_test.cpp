@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -72,10 +73,10 @@ TEST_CASE("what a request gets does not depend on the others, on chunks or on pr
   chunked.engine.block_size = 4;
   GeneratorOptions cramped = exact_options();
   cramped.engine.block_size = 4;
-  cramped.kv_cache_memory = kv_block_bytes(plain.shape(), 4, Dtype::f32) * 22;
+  cramped.kv_cache_memory = kv_bytes_per_token(plain.shape(), Dtype::f32) * 4 * 22;
   GeneratorOptions swapping = cramped, cached = cramped;
   swapping.engine.preemption_mode = cached.engine.preemption_mode = PreemptionMode::swap;
-  swapping.engine.swap_space = cached.engine.swap_space = 100 * kv_block_bytes(plain.shape(), 4, Dtype::f32);
+  swapping.engine.swap_space = cached.engine.swap_space = 100 * kv_bytes_per_token(plain.shape(), Dtype::f32) * 4;
   cached.engine.enable_prefix_caching = true;
   for (const GeneratorOptions& options : {exact_options(), chunked, cramped, swapping, cached}) {
     Generator generator(kTextFolder, options);

@@ -75,6 +75,24 @@ TEST_CASE("weights are uploaded once, and a step allocates nothing on the device
   }
 }
 
+TEST_CASE("critical blocks take what is counted with their first step, and nothing later", "[gpu]") {
+  const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
+  const ModelShape shape = small_model(2);
+  Stepper stepper(device, random_weights(shape, 9),
+                  {.block_size = 4,
+                   .kv_dtype = Dtype::f16,
+                   .retention = {.policy = RetentionPolicy::critical_blocks, .kv_budget = 0.5}});
+  const DeviceCounts made = device->counts();
+  static_cast<void>(stepper.step({{0, Phase::prefill, tokens_from(3, 9)}}));
+  const DeviceCounts first = device->counts();
+  const double of_batch = 4 * (2 * (8 + 1) + 8);  // new tokens of each phase; budgets
+  CHECK(static_cast<double>(first.allocated - made.allocated) ==
+        8 * gpu_kv_policy_memory(shape, stepper.engine()).value() + of_batch);
+  static_cast<void>(stepper.step({{0, Phase::decode, {5}}, {1, Phase::prefill, tokens_from(7, 100)}}));
+  static_cast<void>(stepper.step({{0, Phase::decode, {6}}, {1, Phase::decode, {40}}}));
+  CHECK(device->counts().allocations == first.allocations);
+}
+
 TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu]") {
   const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
   const ModelWeights weights = random_weights(small_model(2), 8);

@@ -6,6 +6,7 @@
 #include "engine/checkpoint/random_weights.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"
 #include "tests/engine/support/gpu_latents.hpp"
@@ -218,7 +219,7 @@ TEST_CASE("a GPU executor takes no more memory than is set aside for it", "[gpu]
     Stepper stepper(device, random_weights(shape, 28), options);
     const KvCacheOptions kv = stepper.executor().kv_cache();
     const Bytes expected = weight_footprint(shape, shape.layer_format()) +
-                           kv_block_bytes(shape, kv.block_size, kv.dtype) * kv.num_blocks +
+                           kv_bytes_per_token(shape, kv.dtype) * kv.block_size * kv.num_blocks +
                            gpu_step_memory(shape, Dtype::f32, options.limits, 512, kv.block_size);
     constexpr double kPairs = 2048, kEmpty = 256;  // of copy_blocks; a byte each for tensors that are not there
     CHECK(static_cast<double>(device->counts().allocated) <= expected.value() + kPairs + kEmpty);

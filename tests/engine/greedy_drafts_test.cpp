@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/checkpoint/medusa_checkpoint.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/drafting_generators.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -17,7 +18,7 @@ const DraftShape kSmallTree = full_tree_shape(std::vector<int>{2, 2, 1});
 // Of the model and the draft model together.
 Bytes memory_for(int num_tokens, const GeneratorOptions& options) {
   const auto bytes = [&](const std::filesystem::path& folder) {
-    return kv_block_bytes(read_model_shape(folder), options.engine.block_size, options.engine.kv_cache_dtype);
+    return kv_bytes_per_token(read_model_shape(folder), options.engine.kv_cache_dtype) * options.engine.block_size;
   };
   const Bytes both = bytes(kTarget) + (options.speculative_model.empty() ? Bytes() : bytes(kDraft));
   return (num_tokens / options.engine.block_size + 1) * both;

@@ -13,6 +13,7 @@
 #include "engine/kv/kv_storage.hpp"
 #include "engine/quantize/kv_calibration_fit.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
@@ -143,7 +144,7 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
     // 4 layers of 256 channels: codes of K and V, 3 outliers of 4 bytes each, a scale of V.
     const double bytes = 8 * 4 * (2 * 256 * bits(dtype) / 8.0 + 2 * 3 * 4 + 4);
     CHECK(static_cast<double>(storage.bytes_per_block()) == bytes);
-    CHECK(kv_block_bytes(weights.shape, 8, dtype).value() == bytes);
+    CHECK((kv_bytes_per_token(weights.shape, dtype) * 8).value() == bytes);
   }
   ModelWeights none = weights;
   none.kv_calibration = nullptr;

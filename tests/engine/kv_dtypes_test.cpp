@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -123,7 +124,7 @@ TEST_CASE("with a small KV cache, too, a text depends neither on its neighbours 
     cramped.engine.max_num_batched_tokens = 16;
     cramped.engine.kv_residual_tokens = plain.engine_options().kv_residual_tokens;
     const ModelShape& shape = plain.shape();
-    cramped.kv_cache_memory = kv_block_bytes(shape, 16, dtype) * 11 + kv_residual_bytes(shape, dtype, 128) * 8;
+    cramped.kv_cache_memory = kv_bytes_per_token(shape, dtype) * 16 * 11 + kv_residual_bytes(shape, dtype, 128) * 8;
     const Generation together = Generator(kShipped, cramped).generate(requests);
     CHECK(together.report.num_preemptions > 0);
     for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together.completions[i].token_ids == alone[i]);

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -29,7 +30,7 @@ TEST_CASE("each layer has its own zeroed K and V pools") {
   for (const auto& [dtype, value_bytes] : {std::pair{Dtype::f32, 4}, {Dtype::f16, 2}, {Dtype::bf16, 2}}) {
     KvStorage storage(gqa_shape(), {.num_blocks = 5, .block_size = 8, .dtype = dtype});
     const std::ptrdiff_t pool_bytes = 5 * 2 * 8 * 16 * value_bytes;
-    REQUIRE(kv_block_bytes(gqa_shape(), 8, dtype).value() == 2.0 * 2 * 2 * 8 * 16 * value_bytes);
+    REQUIRE((kv_bytes_per_token(gqa_shape(), dtype) * 8).value() == 2.0 * 2 * 2 * 8 * 16 * value_bytes);
     const kernels::KvCacheView first = storage.layer(0);
     const kernels::KvCacheView second = storage.layer(1);
     REQUIRE(first.num_blocks == 5);
@@ -164,7 +165,7 @@ TEST_CASE("scales lie beside the blocks, and copied blocks take theirs along") {
     const std::size_t values = 2 * 32 * 8;
     const std::size_t bytes = values * static_cast<std::size_t>(bits(dtype)) / 8 + (is_int8 ? 0 : values / 32 * 4);
     const std::size_t scale_bytes = is_int8 ? 2 * 8 * 4 : 0;
-    REQUIRE(kv_block_bytes(shape, 8, dtype).value() == 2.0 * 2.0 * static_cast<double>(bytes + scale_bytes));
+    REQUIRE((kv_bytes_per_token(shape, dtype) * 8).value() == 2.0 * 2.0 * static_cast<double>(bytes + scale_bytes));
     std::vector<std::pair<std::byte*, std::size_t>> pools;
     for (int layer = 0; layer < 2; ++layer) {
       const kernels::KvCacheView view = storage.layer(layer);
@@ -242,8 +243,9 @@ TEST_CASE("a KV cache larger than memory is refused with its size and what to do
       KvStorage(gqa_shape(), options),
       ContainsSubstring("a KV cache of 2147483647 blocks of 256 tokens needs 262144.00 GiB, but only ") &&
           ContainsSubstring(" GiB of memory is available; ask for fewer tokens"));
-  REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::int4}),
-                      ContainsSubstring("kv_cache_dtype int4 is not supported on the CPU; use f32, f16, bf16, fp8_e4"));
+  REQUIRE_THROWS_WITH(
+      KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::int4}),
+      ContainsSubstring("kv_cache_dtype int4 is not supported on the CPU; use one of f32, f16, bf16, fp8_e4"));
   REQUIRE_THROWS_WITH(KvStorage(gqa_shape(), {.num_blocks = 4, .block_size = 16, .dtype = Dtype::kivi4}),
                       ContainsSubstring("kivi4 needs a head_dim that is a multiple of 32, not 16"));
   REQUIRE_THROWS_AS(KvStorage(gqa_shape(), {.num_blocks = 0, .block_size = 16, .dtype = Dtype::f16}), InputError);

@@ -14,6 +14,7 @@
 #include "engine/generate/generator.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/regroup/mean_pool.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/allocation_counter.hpp"
 #include "tests/engine/support/golden_steps.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
@@ -153,7 +154,7 @@ TEST_CASE("latents and shared K and V: the cache has the bytes that are priced, 
       }
       const double bytes = std::accumulate(tensors.begin(), tensors.end(), 0.0,
                                            [](double sum, const auto& tensor) { return sum + tensor.second; });
-      CHECK(kv_block_bytes(weights.shape, 4, dtype).value() == 4 * bytes);
+      CHECK((kv_bytes_per_token(weights.shape, dtype) * 4).value() == 4 * bytes);
 
       Stepper moved(weights, {.block_size = 4, .kv_dtype = dtype}),
           plain(weights, {.block_size = 4, .kv_dtype = dtype});
@@ -205,9 +206,9 @@ TEST_CASE("latents and shared K and V: texts depend neither on neighbours, prefi
     plain.engine.kv_cache_dtype = Dtype::f32, plain.engine.block_size = 4, plain.num_threads = 2;
     GeneratorOptions cached = plain, swapping = plain, recomputing = plain;
     cached.engine.enable_prefix_caching = true;
-    swapping.kv_cache_memory = recomputing.kv_cache_memory = kv_block_bytes(weights.shape, 4, Dtype::f32) * 18;
+    swapping.kv_cache_memory = recomputing.kv_cache_memory = kv_bytes_per_token(weights.shape, Dtype::f32) * 4 * 18;
     swapping.engine.preemption_mode = PreemptionMode::swap;
-    swapping.engine.swap_space = 100 * kv_block_bytes(weights.shape, 4, Dtype::f32);
+    swapping.engine.swap_space = 100 * kv_bytes_per_token(weights.shape, Dtype::f32) * 4;
     recomputing.engine.prefill_latents = LatentForm::absorb;  // the form of decode: what is recomputed has its bits
     for (const GeneratorOptions& options : {plain, cached, swapping, recomputing}) {
       GeneratorOptions one_by_one = options;

@@ -11,6 +11,7 @@
 #include "engine/evaluate/token_scorer.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/speculation/medusa.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -67,7 +68,7 @@ TEST_CASE("with Medusa heads greedy texts are those of the model alone", "[medus
         if (thinned_out(way++, 4)) continue;
         GeneratorOptions options = with_heads(kv, block_size, shape);
         if (way / 4 % 2 == 0) {
-          options.kv_cache_memory = kv_block_bytes(read_model_shape(kTiny), 1, kv) * 300;
+          options.kv_cache_memory = kv_bytes_per_token(read_model_shape(kTiny), kv) * 300;
           options.engine.max_num_batched_tokens = 60;
           options.engine.enable_prefix_caching = true;
         }

@@ -10,6 +10,7 @@
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -96,7 +97,8 @@ GeneratorOptions mtp_options(int block_size, int num_tokens) {
 GeneratorOptions cramped_mtp(GeneratorOptions options, bool swaps) {
   const ModelShape shape = read_model_shape(kMtpModel);
   const auto bytes = [&](int tokens) {
-    return kv_block_bytes(shape, options.engine.block_size, Dtype::f32) * 1.5 * (tokens / options.engine.block_size);
+    return kv_bytes_per_token(shape, Dtype::f32) * options.engine.block_size * 1.5 *
+           (tokens / options.engine.block_size);
   };
   options.engine.max_num_batched_tokens = 11;
   options.kv_cache_memory = bytes(200);

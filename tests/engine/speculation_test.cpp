@@ -1,6 +1,7 @@
 // Speculation on the engine: who drafts, what becomes of drafts, and where they end.
 #include <cmath>
 
+#include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/drafting_generators.hpp"
 #include "tests/support/catch.hpp"
 
@@ -16,7 +17,7 @@ TEST_CASE("a model that drafts for itself is right, whatever becomes of its cach
     for (const bool tight : {false, true}) {
       GeneratorOptions options = with_draft(engine_options(Dtype::f32, 4), kSmall, shape);
       if (tight) {
-        options.kv_cache_memory = 2 * kv_block_bytes(read_model_shape(kSmall), 4, Dtype::f32) * 22;
+        options.kv_cache_memory = 2 * kv_bytes_per_token(read_model_shape(kSmall), Dtype::f32) * 4 * 22;
         options.engine.max_num_batched_tokens = 12;
       }
       const Generation generation = Generator(kSmall, options).generate(requests);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "model/attention_work.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"

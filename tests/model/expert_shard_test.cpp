@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/shard.hpp"
 #include "tests/model/small_plan.hpp"
 #include "tests/sim/mixtures.hpp"

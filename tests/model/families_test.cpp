@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/model_config.hpp"
 #include "tests/support/catch.hpp"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "tests/support/catch.hpp"

@@ -1,5 +1,6 @@
 #include "model/model_shape.hpp"
 
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "tests/support/catch.hpp"

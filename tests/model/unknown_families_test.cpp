@@ -1,6 +1,7 @@
 // Decoders of families that are not known: what is assumed of them, and which are refused.
 #include <algorithm>
 
+#include "model/kv/kv_bytes.hpp"
 #include "tests/model/small_config.hpp"
 #include "tests/support/catch.hpp"
 

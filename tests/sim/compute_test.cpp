@@ -135,13 +135,6 @@ TEST_CASE("a kernel that was measured takes its own rate, conversions included")
   CHECK(fast.floor.value() == Approx(16 * weights / 340e9));
 }
 
-TEST_CASE("below the first measured row count a pass over the weights takes as long as there") {
-  const RateByRows rates{{4, FlopsPerSecond(80e9)}, {8, FlopsPerSecond(100e9)}};
-  CHECK(rate_at(rates, 1).value() == Approx(20e9));
-  CHECK(rate_at(rates, 4).value() == Approx(80e9));
-  CHECK(rate_at(rates, 1e6).value() == Approx(100e9));
-}
-
 TEST_CASE("one row takes the vector path, many the matrix cores, seventeen pay for thirty-two") {
   const Machine machine = ideal_gpu();
   Parallelism whole;

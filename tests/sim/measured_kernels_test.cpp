@@ -8,6 +8,7 @@
 #include "model/plan_step.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/floor_check.hpp"
+#include "sim/compute/matmul_rate.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
@@ -48,6 +49,13 @@ std::vector<TraceStep> cpu_grid(WeightFormat weights, ActivationMode activations
       step.options.activation_dtype = Dtype::f32;
     }
   return steps;
+}
+
+TEST_CASE("below the first measured row count a pass over the weights takes as long as there") {
+  const RateByRows rates{{4, FlopsPerSecond(80e9)}, {8, FlopsPerSecond(100e9)}};
+  CHECK(rate_at(rates, 1).value() == Approx(20e9));
+  CHECK(rate_at(rates, 4).value() == Approx(80e9));
+  CHECK(rate_at(rates, 1e6).value() == Approx(100e9));
 }
 
 TEST_CASE("a fit to F16 steps predicts steps of quantized weights by what their kernels were measured to do") {

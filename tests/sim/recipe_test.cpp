@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "lower/flash_attention/kernels.hpp"
 #include "lower/gemm/kernels.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/serving_recipe.hpp"

@@ -4,6 +4,7 @@
 
 #include "core/draft_counts.hpp"
 #include "model/draft_heads.hpp"
+#include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/speculation/acceptance.hpp"

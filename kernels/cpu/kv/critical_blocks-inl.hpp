@@ -14,21 +14,23 @@
 
 #include "kernels/cpu/vectors-inl.hpp"
 #include "kernels/kv/critical_blocks.hpp"
+#include "lower/dculab_cpu/geometry.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
-constexpr int kBlocksOfTask = 128;
-constexpr int kHeadsAtOnce = 4, kBlocksAtOnce = 2;  // whose sums stay in registers
-constexpr int kPairsAhead = 4;                      // asked for before they are read: rows lie wherever blocks do
+using lower::dculab_cpu::kBlocksOfChoiceTask;
+using lower::dculab_cpu::kChoiceBlocks;
+using lower::dculab_cpu::kChoiceHeads;
+constexpr int kPairsAhead = 4;  // asked for before they are read: rows lie wherever blocks do
 
 // A query that is negative in a channel meets the minimum there, any other the maximum: the bound is one product of
 // [min(q, 0), max(q, 0)] and [minima, maxima].
 class UpperBounds {
  public:
-  // floats that split queries take, with rows of zeros up to whole kHeadsAtOnce
+  // floats that split queries take, with rows of zeros up to whole kChoiceHeads
   static std::size_t floats(int group_size, int head_dim) {
-    return static_cast<std::size_t>((group_size + kHeadsAtOnce - 1) / kHeadsAtOnce * kHeadsAtOnce * 2 * head_dim);
+    return static_cast<std::size_t>((group_size + kChoiceHeads - 1) / kChoiceHeads * kChoiceHeads * 2 * head_dim);
   }
 
   UpperBounds(const ChooseCriticalBlocksArgs& args, int seq, int kv_head, float* split)
@@ -47,14 +49,14 @@ class UpperBounds {
 
   // Of the blocks at places [begin, end).
   void find(int begin, int end, float* bounds) const {
-    for (int place = begin; place < end; place += kBlocksAtOnce) {
-      const int ahead = place + kPairsAhead * kBlocksAtOnce;
-      for (int i = ahead; i < std::min(end, ahead + kBlocksAtOnce); ++i) ask_for(row(i));
-      const Bf16* const rows[kBlocksAtOnce] = {row(place), row(std::min(place + 1, end - 1))};
-      float largest[kBlocksAtOnce];
-      std::fill_n(largest, kBlocksAtOnce, -std::numeric_limits<float>::infinity());
-      for (int head = 0; head < group_size_; head += kHeadsAtOnce) take_heads(rows, head, largest);
-      std::copy_n(largest, std::min(kBlocksAtOnce, end - place), bounds + place);
+    for (int place = begin; place < end; place += kChoiceBlocks) {
+      const int ahead = place + kPairsAhead * kChoiceBlocks;
+      for (int i = ahead; i < std::min(end, ahead + kChoiceBlocks); ++i) ask_for(row(i));
+      const Bf16* const rows[kChoiceBlocks] = {row(place), row(std::min(place + 1, end - 1))};
+      float largest[kChoiceBlocks];
+      std::fill_n(largest, kChoiceBlocks, -std::numeric_limits<float>::infinity());
+      for (int head = 0; head < group_size_; head += kChoiceHeads) take_heads(rows, head, largest);
+      std::copy_n(largest, std::min(kChoiceBlocks, end - place), bounds + place);
     }
   }
 
@@ -67,25 +69,25 @@ class UpperBounds {
     for (int i = 0; i < width_; i += 32) hwy::Prefetch(from + i);
   }
 
-  HWY_INLINE void take_heads(const Bf16* const (&rows)[kBlocksAtOnce], int first_head, float* largest) const {
-    Vector sums[kBlocksAtOnce * kHeadsAtOnce];
-    unrolled<kBlocksAtOnce * kHeadsAtOnce>([&](auto i) DCULAB_INLINE { sums[i] = hn::Zero(F32()); });
+  HWY_INLINE void take_heads(const Bf16* const (&rows)[kChoiceBlocks], int first_head, float* largest) const {
+    Vector sums[kChoiceBlocks * kChoiceHeads];
+    unrolled<kChoiceBlocks * kChoiceHeads>([&](auto i) DCULAB_INLINE { sums[i] = hn::Zero(F32()); });
     const float* const q = split_ + std::ptrdiff_t{first_head} * width_;
     for (int d = 0; d < width_; d += kLanes) {
-      const Vector bounds[kBlocksAtOnce] = {load(rows[0] + d), load(rows[1] + d)};
-      unrolled<kHeadsAtOnce>([&](auto head) DCULAB_INLINE {
+      const Vector bounds[kChoiceBlocks] = {load(rows[0] + d), load(rows[1] + d)};
+      unrolled<kChoiceHeads>([&](auto head) DCULAB_INLINE {
         const Vector values = load(q + head * width_ + d);
-        unrolled<kBlocksAtOnce>([&](auto block) DCULAB_INLINE {
-          Vector& total = sums[block * kHeadsAtOnce + head];
+        unrolled<kChoiceBlocks>([&](auto block) DCULAB_INLINE {
+          Vector& total = sums[block * kChoiceHeads + head];
           total = hn::MulAdd(values, bounds[block], total);
         });
       });
     }
-    for (int block = 0; block < kBlocksAtOnce; ++block) {
-      float totals[kHeadsAtOnce];
-      const Vector* const of_block = sums + block * kHeadsAtOnce;
+    for (int block = 0; block < kChoiceBlocks; ++block) {
+      float totals[kChoiceHeads];
+      const Vector* const of_block = sums + block * kChoiceHeads;
       sum_each(of_block[0], of_block[1], of_block[2], of_block[3], totals);
-      const int heads = std::min(kHeadsAtOnce, group_size_ - first_head);
+      const int heads = std::min(kChoiceHeads, group_size_ - first_head);
       largest[block] = std::max(largest[block], *std::max_element(totals, totals + heads));
     }
   }
@@ -95,7 +97,7 @@ class UpperBounds {
   const std::int32_t* table_;
   float* split_;  // [heads, 2, head_dim]
 };
-static_assert(kBlocksAtOnce == 2 && kHeadsAtOnce == 4);
+static_assert(kChoiceBlocks == 2 && kChoiceHeads == 4);
 
 }  // namespace dculab::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -84,10 +84,11 @@ class CriticalBlocks {
   }
 
   void run(ThreadPool& threads) const {
-    const int lists = args_.num_seqs * kv_heads_, parts = (most_blocks_ + kBlocksOfTask - 1) / kBlocksOfTask;
+    const int lists = args_.num_seqs * kv_heads_;
+    const int parts = (most_blocks_ + kBlocksOfChoiceTask - 1) / kBlocksOfChoiceTask;
     threads.parallel_for(lists * parts, [&](int task, int worker) {
-      const int list = task / parts, seq = list / kv_heads_;
-      const int begin = task % parts * kBlocksOfTask, end = std::min(begin + kBlocksOfTask, num_blocks(seq));
+      const int list = task / parts, seq = list / kv_heads_, begin = task % parts * kBlocksOfChoiceTask;
+      const int end = std::min(begin + kBlocksOfChoiceTask, num_blocks(seq));
       if (begin < end) UpperBounds(args_, seq, list % kv_heads_, memory(worker)).find(begin, end, bounds_of(list));
     });
     threads.parallel_for(lists, [&](int list, int worker) { choose(list, memory(worker)); });

@@ -14,8 +14,8 @@ void update_block_bounds(ThreadPool& threads, const UpdateBlockBoundsArgs& args)
 void choose_critical_blocks(ThreadPool& threads, Workspace& workspace, const ChooseCriticalBlocksArgs& args);
 
 // Paged attention of one new token per sequence to what choose_critical_blocks has chosen: with all blocks chosen, bit
-// for bit what paged_attention gives. Refuses ALiBi, sliding windows, trees, kivi4, kivi2, and rows of q and out that
-// do not lie side by side (of q: chosen.queries serves).
+// for bit what paged_attention gives. Refuses ALiBi, sliding windows, trees, formats that do not lie in rows, and rows
+// of q and out that do not lie side by side (of q: chosen.queries serves).
 void critical_attention(ThreadPool& threads, Workspace& workspace, const PagedAttentionArgs& args,
                         const ChosenBlocks& chosen);
 

@@ -5,8 +5,11 @@
 #include "kernels/gpu/kv_cache/paged_kv.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
+#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
+
+static_assert(kBoundsChannels == kWide);
 
 // ---- The bounds of keys ----
 

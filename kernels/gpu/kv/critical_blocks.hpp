@@ -1,5 +1,5 @@
-// What the GPU's kernels of critical blocks are given, and how they cut their work. Meaning and shapes:
-// kernels/kv/critical_blocks.hpp; every pointer is device memory.
+// What the GPU's kernels of critical blocks are given. Meaning and shapes: kernels/kv/critical_blocks.hpp; every
+// pointer is device memory.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,6 @@
 #include "kernels/kv/critical_blocks.hpp"
 
 namespace dculab::kernels::gpu {
-
-inline constexpr int kBoundsThreads = 256;  // of a workgroup of all three kernels
-inline constexpr int kBoundedBlocks = 64;   // whose upper bounds a workgroup finds
-inline constexpr int kBoundsMaxHeadDim = 256;
 
 // Cache in f16, bf16 or FP8; head_dim a multiple of 8, at most 256.
 struct UpdateBlockBounds {

@@ -32,7 +32,7 @@ __device__ __forceinline__ Threshold find_threshold(const float* bounds, int end
   Threshold threshold{0, chosen};
   std::uint32_t known = 0;  // mask of the digits that are known
   DCULAB_ROLLED
-  for (int shift = 24; shift >= 0; shift -= 8) {
+  for (int shift = 8 * (kChoiceDigits - 1); shift >= 0; shift -= 8) {
     shared.counts[thread_index()] = 0;
     barrier();
     for (int place = 1 + thread_index(); place < end; place += kBoundsThreads) {

@@ -1,7 +1,5 @@
 #include "kernels/gpu/kv/critical_blocks.hip.hpp"
 
-#include <bit>
-
 #include "kernels/gpu/kv/critical_blocks_choice.hip.hpp"
 #include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/dispatch.hpp"
@@ -18,19 +16,15 @@ void require_bounded_cache(const KvCacheView& cache, const BlockBounds* bounds) 
   require_aligned("bounds of keys", bounds);
 }
 
-// Lanes that share the channels of a head, eight each.
-int row_lanes(const KvCacheView& cache) {
-  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(cache.head_dim / kWide)));
-}
-
 template <int kWave>
 void start_bounds(Stream& stream, const ChooseLaunch& described, int group_size, int parts) {
   const ChooseCriticalBlocks& args = described.args;
   const LaunchShape shape{.x = parts, .y = args.num_seqs, .z = args.cache.num_kv_heads, .threads = kBoundsThreads};
-  if (group_size == 1) return launch(stream, shape, bound_blocks_kernel<kWave, 1>, described);
-  if (group_size == 2) return launch(stream, shape, bound_blocks_kernel<kWave, 2>, described);
-  if (group_size <= 4) return launch(stream, shape, bound_blocks_kernel<kWave, 4>, described);
-  launch(stream, shape, bound_blocks_kernel<kWave, 8>, described);
+  const int heads = bounds_lane_heads(group_size);
+  if (heads == 1) return launch(stream, shape, bound_blocks_kernel<kWave, 1>, described);
+  if (heads == 2) return launch(stream, shape, bound_blocks_kernel<kWave, 2>, described);
+  if (heads == 4) return launch(stream, shape, bound_blocks_kernel<kWave, 4>, described);
+  launch(stream, shape, bound_blocks_kernel<kWave, kBoundsLaneHeads>, described);
 }
 
 }  // namespace
@@ -47,7 +41,7 @@ void start(Stream& stream, const UpdateBlockBounds& args) {
       launch(
           stream,
           {.x = blocks, .y = args.num_seqs, .z = (cache.num_kv_heads + waves - 1) / waves, .threads = kBoundsThreads},
-          update_block_bounds_kernel<kWave, Stored>, {args, row_lanes(cache)});
+          update_block_bounds_kernel<kWave, Stored>, {args, bounds_row_lanes(cache.head_dim)});
     });
   });
 }
@@ -61,7 +55,7 @@ void start(Stream& stream, const ChooseCriticalBlocks& args) {
   require_multiple("critical blocks", "values between queries", static_cast<int>(args.q_stride),
                    128 / bits(args.q.dtype));
   if (args.recent_blocks < 1) throw InputError("critical blocks on the GPU: the block being written is always chosen");
-  const ChooseLaunch described{args, row_lanes(cache)};
+  const ChooseLaunch described{args, bounds_row_lanes(cache.head_dim)};
   const int blocks = (args.max_context_len + cache.block_size - 1) / cache.block_size;
   with_wave_size(stream, [&]<int kWave>() {
     start_bounds<kWave>(stream, described, args.num_heads / cache.num_kv_heads,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kv/table.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/gpu_executor.hpp"
@@ -35,6 +36,7 @@ struct StepperOptions {
   int num_tokens = 4096;  // that the KV cache holds
   ActivationMode activations = ActivationMode::exact;
   LatentForm prefill_latents = EngineOptions().prefill_latents, decode_latents = EngineOptions().decode_latents;
+  KvRetention retention{};                           // that drops nothing
   Bytes expanded_kv = KvCacheOptions().expanded_kv;  // CPU only
   Division division{};                               // likewise
   // GPU only:
@@ -124,6 +126,7 @@ class Stepper {
       : num_blocks_((options.num_tokens + options.block_size - 1) / options.block_size + 64) {
     engine_.block_size = options.block_size;
     engine_.kv_cache_dtype = options.kv_dtype;
+    engine_.kv_retention = options.retention;
     engine_.weights = shape.layer_format();
     engine_.activations = options.activations;
     engine_.activation_dtype = Dtype::f32;
@@ -135,7 +138,8 @@ class Stepper {
     return {.num_blocks = num_blocks_,
             .block_size = options.block_size,
             .dtype = options.kv_dtype,
-            .expanded_kv = options.expanded_kv};
+            .expanded_kv = options.expanded_kv,
+            .keeps_block_bounds = kv_policy(options.retention.policy).has_budget};
   }
 
   // Neighbouring blocks of a sequence lie apart: the stride is a prime that divides no number of blocks used here.
