@@ -109,7 +109,7 @@ struct SiluMulArgs {
 struct KvCacheView {
   void* k = nullptr;         // [num_blocks, num_kv_heads, block_size, head_dim], or what the format has (kernels/kv)
   void* v = nullptr;         // the same
-  Dtype dtype = Dtype::f16;  // f32, f16, bf16, fp8_e4m3, fp8_e5m2 or int8; on the CPU also kivi4 and kivi2
+  Dtype dtype = Dtype::f16;  // f32 (CPU), f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2
   int num_blocks = 0, num_kv_heads = 0, block_size = 0, head_dim = 0;
   KvExtras extras{};  // what the format keeps beside the blocks
   int value_dim = 0;  // values of a head of V, where they are not head_dim; 0: they are
