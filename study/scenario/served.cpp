@@ -172,7 +172,7 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (!serves_latents(model, options))
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
-  if (quantizes_together(options.kv_cache_dtype))
+  if (!lies_in_rows(options.kv_cache_dtype) && !combines({.dtype = options.kv_cache_dtype}, KvFeature::gpu))
     found.push_back("no kernel of dculab takes a KV cache of " + std::string(name(options.kv_cache_dtype)) + priced);
   if (!combines({.policy = options.kv_retention.policy}, KvFeature::gpu))
     found.push_back("no kernel of dculab does kv_cache.retention " + std::string(name(options.kv_retention.policy)) +
