@@ -225,7 +225,7 @@ void add_bench(CLI::App& app) {
   add_axis("--block-size", choices->grid.block_sizes, "Tokens per KV block");
   command
       ->add_option("--kv-cache-dtype", choices->grid.kv_cache_dtypes,
-                   "f16, bf16, fp8_e4m3, fp8_e5m2, int8; CPU: f32, kivi4, kivi2, kvquant4, ...")
+                   "f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2; CPU: f32, kvquant4, ...")
       ->delimiter(',');
   command
       ->add_option("--kv-retention", choices->grid.retentions,

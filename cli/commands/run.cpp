@@ -246,7 +246,7 @@ void add_run(CLI::App& app) {
   command->add_option("--activations", choices->activations, kActivationsHelp);
   command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
   command->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
-                      "f16, bf16, fp8_e4m3, fp8_e5m2, int8; CPU: f32, kivi4, kivi2, kvquant4, ...");
+                      "f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2; CPU: f32, kvquant4, ...");
   command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
                       "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
   command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
