@@ -15,6 +15,7 @@
 #include "lower/gemm/kernels.hpp"
 #include "lower/index_scores.hpp"
 #include "lower/kv/critical_blocks.hpp"
+#include "lower/kv/kivi_groups.hpp"
 #include "lower/matmul.hpp"
 
 namespace dculab::lower {
@@ -82,6 +83,7 @@ void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const 
   if (!are_ours && (device.kernel_target.empty() || is_nvidia(device))) return;
   if (are_ours && extent == Extent::op) {
     launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
+    add_kivi_kernels(op, step, launch);
     if (dculab_gpu::calls_library(op, device)) return;
   }
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;

@@ -213,6 +213,7 @@ void GpuExecutor::execute_rope_and_cache(const Op& op, int layer) {
   if (kv_slice_ != nullptr) kv_slice_->before_rotation({{k.data, k.dtype}, op.n}, layer);
   rotate(op);
   if (attention.shares_kv) return;  // K and V of this step are in the source's cache already
+  if (kv_slice_ != nullptr && kv_slice_->write_cache(kv_layer_of(op, layer))) return;
   const Output v = at(Buffer::qkv, heads.query_width() + heads.kv_width());
   kernels::gpu::ReshapeAndCache args{.k = {k.data, k.dtype},
                                      .v = {v.data, v.dtype},
@@ -236,12 +237,15 @@ void GpuExecutor::execute_attention(const Op& op, int layer, Phase phase) {
           "is planned for another KV cache");
   const GpuAttention attention =
       attention_of(op, layer, phase, lower::dculab_gpu::attention_tile(op, plan_->attention_split));
-  if (phase == Phase::prefill) return device_->prefill_attention(attention.prefill());
-  for_decode_runs(inputs, [&](int first, int count) {
-    kernels::gpu::PagedAttention args = attention.decode(first, count);
-    if (kv_slice_ != nullptr) kv_slice_->narrow(args, first);
-    device_->paged_attention(args);
-  });
+  if (phase == Phase::prefill)
+    device_->prefill_attention(attention.prefill());
+  else
+    for_decode_runs(inputs, [&](int first, int count) {
+      kernels::gpu::PagedAttention args = attention.decode(first, count);
+      if (kv_slice_ != nullptr) kv_slice_->narrow(args, first);
+      device_->paged_attention(args);
+    });
+  if (kv_slice_ != nullptr) kv_slice_->after_attention(attention, phase);
 }
 
 // Those up to the last that is wanted: one transfer.

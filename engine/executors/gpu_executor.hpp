@@ -92,6 +92,7 @@ class GpuExecutor final : public ModelExecutor {
   void execute_rope_and_cache(const Op& op, int layer);
   void execute_attention(const Op& op, int layer, Phase phase);
   [[nodiscard]] GpuAttention attention_of(const Op& op, int layer, Phase phase, const lower::AttentionTile& tile);
+  [[nodiscard]] GpuKvLayer kv_layer_of(const Op& op, int layer);
   void execute_kv_op(const Op& op, int layer);
   // Latent attention. Rows of a part of a buffer: the first value of the first token, and values between tokens.
   struct Rows {

@@ -10,6 +10,7 @@
 #include "core/step_plan.hpp"
 #include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_buffers.hpp"
+#include "engine/kv/kv_layouts.hpp"
 #include "kernels/gpu/device.hpp"
 #include "model/model_shape.hpp"
 
@@ -36,8 +37,8 @@ class GpuKvSlice {
  public:
   virtual ~GpuKvSlice() = default;
 
-  // Of a new step, whose batch outlives it. Throws std::invalid_argument when a sequence goes on from tokens that have
-  // not been computed here.
+  // Of a new step, whose batch outlives it. Throws std::invalid_argument, or InputError, when a sequence goes on from
+  // tokens that have not been computed here.
   virtual void begin(const StepPlan& plan, int block_size) = 0;
 
   // Before K and V of a layer's new tokens are rotated. Once per layer and step.
@@ -46,8 +47,16 @@ class GpuKvSlice {
   // Before they are written: completes what the kernel is told.
   virtual void before_cache(kernels::gpu::ReshapeAndCache& /*args*/, int /*layer*/) {}
 
+  // Writes the new tokens of a layer once they are rotated. False: the kernel of all others does.
+  [[nodiscard]] virtual bool write_cache(const GpuKvLayer& /*layer*/) { return false; }
+
+  // Completes what attention of a phase is told.
+  virtual void bind(GpuAttention& /*attention*/, Phase /*phase*/) const {}
+
   // Right before attention of decodes from the `first` on: leaves out of what is cached what it does not load.
   virtual void narrow(kernels::gpu::PagedAttention& /*args*/, int /*first*/) const {}
+
+  virtual void after_attention(const GpuAttention& /*attention*/, Phase /*phase*/) {}
 
   // Runs an op that is the slice's own.
   virtual void execute(const Op& op, const GpuKvLayer& layer);
@@ -61,7 +70,8 @@ class GpuKvSlice {
 // Null where the kernels need no help.
 [[nodiscard]] std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                                             const ModelShape& shape, const GpuStepLimits& limits,
-                                                            int max_blocks_per_seq, RetentionPolicy policy);
+                                                            const KvCacheOptions& kv_cache, int max_blocks_per_seq,
+                                                            RetentionPolicy policy);
 
 // Device memory that the policy of these options takes beside the blocks, for each sequence of a step.
 [[nodiscard]] Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options);

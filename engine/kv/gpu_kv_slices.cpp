@@ -3,6 +3,7 @@
 
 #include "engine/kv/gpu_critical_blocks.hpp"
 #include "engine/kv/gpu_heavy_hitters.hpp"
+#include "engine/kv/gpu_kivi.hpp"
 #include "engine/kv/gpu_kv_slice.hpp"
 #include "engine/kv/gpu_sinks.hpp"
 
@@ -14,7 +15,9 @@ void GpuKvSlice::execute(const Op& op, const GpuKvLayer& /*layer*/) {
 
 std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu::Device>& device,
                                               const ModelShape& shape, const GpuStepLimits& limits,
-                                              int max_blocks_per_seq, RetentionPolicy policy) {
+                                              const KvCacheOptions& kv_cache, int max_blocks_per_seq,
+                                              RetentionPolicy policy) {
+  if (is_kivi(kv_cache.dtype)) return std::make_unique<GpuKivi>(device, kv_cache);  // which goes with no other policy
   switch (policy) {
     case RetentionPolicy::all:
     case RetentionPolicy::window:

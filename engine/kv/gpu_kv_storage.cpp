@@ -9,8 +9,10 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "engine/kv/kv_layouts.hpp"
 #include "engine/kv/random_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
+#include "kernels/gpu/kv/kivi.hpp"
 #include "kernels/gpu/kv_cache/swap_blocks.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
@@ -55,30 +57,28 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
   require_equal_heads(model);
   const std::vector<std::string> reasons = clashes({.dtype = options.dtype}, KvFeature::gpu);
   if (!reasons.empty()) throw InputError(reasons.front());
+  kv_layout(options.dtype).require_served(model, options);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   if (const Mla* latents = model.kinds.front().mla()) {
     require_latents(*latents, options.dtype);
     num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
   }
-  const bool has_scales = options.dtype == Dtype::int8;
-  pools_of_layer_ = (has_scales ? 2 * num_tensors_ : num_tensors_) + (options.keeps_block_bounds ? 1 : 0);
-  const std::size_t row = static_cast<std::size_t>(head_dim_) * static_cast<std::size_t>(bits(options.dtype)) / 8;
+  std::vector<KvPart> parts = parts_of(options);
+  if (options.keeps_block_bounds) {
+    const auto bounds = static_cast<std::size_t>(kernels::block_bounds_bytes(num_kv_heads_, head_dim_));
+    parts.push_back({.block_bytes = bounds, .size = bounds * static_cast<std::size_t>(options.num_blocks)});
+  }
+  pools_of_layer_ = parts.size();
   for (int owner = 0; owner <= std::ranges::max(owners_); ++owner)
-    for (std::size_t pool = 0; pool < pools_of_layer_; ++pool)
-      if (options.keeps_block_bounds && pool + 1 == pools_of_layer_)
-        add_pool(static_cast<std::size_t>(kernels::block_bounds_bytes(1, head_dim_)), 1);
-      else
-        add_pool(pool < num_tensors_ ? row : sizeof(float), options.block_size);
+    for (const KvPart& part : parts)
+      pools_.push_back({DeviceMemory(device_, part.size, OperandRole::kv_read), part.size, part.block_bytes});
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
   host_pools_ = make_host_pools(device_, options.num_host_blocks, bytes_per_block());
 }
 
-void GpuKvStorage::add_pool(std::size_t row_bytes, int rows_per_head) {
-  const std::size_t block_bytes =
-      row_bytes * static_cast<std::size_t>(rows_per_head) * static_cast<std::size_t>(num_kv_heads_);
-  pools_.push_back(
-      {DeviceMemory(device_, block_bytes * static_cast<std::size_t>(options_.num_blocks), OperandRole::kv_read),
-       block_bytes, row_bytes});
+std::vector<KvPart> GpuKvStorage::parts_of(const KvCacheOptions& options) const {
+  return kv_layout(options.dtype)
+      .parts({.num_kv_heads = num_kv_heads_, .head_dim = head_dim_, .num_tensors = num_tensors_}, options);
 }
 
 kernels::KvCacheView GpuKvStorage::layer(int index) const {
@@ -97,6 +97,10 @@ kernels::KvCacheView GpuKvStorage::layer(int index) const {
   if (options_.dtype == Dtype::int8)
     view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
                                         .v = pools[2 * num_tensors_ - 1].memory.as<float>()};
+  if (kernels::is_kivi(options_.dtype))
+    view.extras = kernels::gpu::KiviOnDevice{.residual = {.k = pools[2].memory.as<std::uint16_t>(),
+                                                          .v = pools[3].memory.as<std::uint16_t>(),
+                                                          .tokens = options_.residual_tokens}};
   return view;
 }
 
@@ -139,6 +143,8 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
     return static_cast<BlockId>((slot / options_.block_size * num_kv_heads_ + head) * options_.block_size +
                                 slot % options_.block_size);
   };
+  if (quantizes_together(options_.dtype))
+    throw std::invalid_argument("a " + std::string(name(options_.dtype)) + " cache has no slots of single tokens");
   if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
   std::vector<BlockCopy> copies;
   for (const SlotMove& move : moves)
@@ -156,13 +162,15 @@ void GpuKvStorage::copy_independent(std::span<const BlockCopy> copies, Unit unit
   host_pairs_.clear();
   for (const BlockCopy& copy : copies) host_pairs_.insert(host_pairs_.end(), {copy.source, copy.destination});
   device_->upload(pairs_.as(), host_pairs_.data(), host_pairs_.size() * sizeof(std::int32_t));
+  const std::size_t rows = static_cast<std::size_t>(num_kv_heads_) * static_cast<std::size_t>(options_.block_size);
   for (const Pool& pool : pools_)
-    device_->copy_blocks(
-        {.source = pool.memory.as(),
-         .destination = pool.memory.as(),
-         .pairs = pairs_.as<std::int32_t>(),
-         .num_pairs = static_cast<int>(copies.size()),
-         .block_bytes = static_cast<std::int64_t>(unit == Unit::block ? pool.block_bytes : pool.row_bytes)});
+    if (pool.block_bytes > 0)
+      device_->copy_blocks(
+          {.source = pool.memory.as(),
+           .destination = pool.memory.as(),
+           .pairs = pairs_.as<std::int32_t>(),
+           .num_pairs = static_cast<int>(copies.size()),
+           .block_bytes = static_cast<std::int64_t>(unit == Unit::block ? pool.block_bytes : pool.block_bytes / rows)});
   device_->synchronize();  // host_pairs_ is used again
 }
 
@@ -198,22 +206,26 @@ void GpuKvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const
   device_->synchronize();  // the caller's memory may go
 }
 
-// Codes stand for themselves / 127.
+// What a format has of a few blocks and a sequence, over and over.
 void GpuKvStorage::fill_randomly(std::uint64_t seed) {
-  const std::size_t rows = static_cast<std::size_t>(options_.num_blocks) *
-                           static_cast<std::size_t>(options_.block_size) * static_cast<std::size_t>(num_kv_heads_);
-  const std::vector<float> scales(options_.dtype == Dtype::int8 ? rows : 0, 1.0F / 127);
-  for (std::size_t i = 0; i < pools_.size(); ++i) {
-    void* const memory = pools_[i].memory.as();
-    if (options_.keeps_block_bounds && (i + 1) % pools_of_layer_ == 0)
-      engine::fill_randomly(*device_, memory, pools_[i].block_bytes * static_cast<std::size_t>(options_.num_blocks),
-                            Dtype::bf16, seed);
-    else if (i % pools_of_layer_ < num_tensors_)
-      engine::fill_randomly(*device_, memory, rows * pools_[i].row_bytes, options_.dtype, seed);
-    else
-      device_->upload(memory, scales.data(), rows * sizeof(float));
-  }
-  device_->synchronize();
+  constexpr int kPatternBlocks = 64;
+  KvCacheOptions few = options_;
+  few.num_blocks = std::min(few.num_blocks, kPatternBlocks), few.max_num_seqs = 1;
+  std::vector<std::vector<std::byte>> patterns;
+  std::vector<std::span<std::byte>> memory;
+  for (const KvPart& part : parts_of(few)) memory.emplace_back(patterns.emplace_back(part.size));
+  const kernels::KvCacheView view{.k = memory.front().data(),
+                                  .v = memory[num_tensors_ - 1].data(),
+                                  .dtype = few.dtype,
+                                  .num_blocks = few.num_blocks,
+                                  .num_kv_heads = num_kv_heads_,
+                                  .block_size = few.block_size,
+                                  .head_dim = head_dim_,
+                                  .value_dim = value_dim_};
+  kv_layout(few.dtype).fill_randomly(view, memory, seed);
+  if (options_.keeps_block_bounds) patterns.push_back(random_kv_values(Dtype::bf16, seed));
+  for (std::size_t i = 0; i < pools_.size(); ++i)
+    repeat(*device_, pools_[i].memory.as(), pools_[i].bytes, patterns[i % pools_of_layer_]);
 }
 
 }  // namespace dculab::engine

@@ -13,8 +13,9 @@
 
 namespace dculab::engine {
 
-// Each layer holds K and V, each [num_blocks, num_key_value_heads, block_size, head_dim], and with int8 the scales of
-// both, allocated once; or latents alone, which are both. One that reads the K and V of an earlier layer holds nothing.
+// Each layer holds what its format has (kv_layouts.hpp), allocated once: K and V, or latents alone, which are both;
+// with int8 their scales; with kivi4 and kivi2 the newest tokens of each running sequence. One that reads the K and V
+// of an earlier layer holds nothing.
 class GpuKvStorage {
  public:
   // Throws InputError when the dtype is none that KvFeature::gpu goes with, when kernels do not take latents in it, or
@@ -50,8 +51,8 @@ class GpuKvStorage {
   // A tensor of a layer.
   struct Pool {
     DeviceMemory memory;
-    std::size_t block_bytes = 0;
-    std::size_t row_bytes = 0;  // of a token and head; of bounds, of a block and head
+    std::size_t bytes = 0;
+    std::size_t block_bytes = 0;  // 0: not part of the blocks
 
     [[nodiscard]] std::byte* at(BlockId block) const {
       return memory.as<std::byte>() + block_bytes * static_cast<std::size_t>(block);
@@ -60,7 +61,7 @@ class GpuKvStorage {
   // Of the pools: what copies are numbered by, from where a pool begins.
   enum class Unit : std::uint8_t { block, row };
 
-  void add_pool(std::size_t row_bytes, int rows_per_head);
+  [[nodiscard]] std::vector<KvPart> parts_of(const KvCacheOptions& options) const;
   void copy_in_order(std::span<const BlockCopy> copies, Unit unit);
   void copy_independent(std::span<const BlockCopy> copies, Unit unit);
 
@@ -68,9 +69,9 @@ class GpuKvStorage {
   KvCacheOptions options_;
   int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
-  std::size_t num_tensors_ = 2;  // of a layer: K and V, or latents; with int8 as many scales follow; bounds come last
-  std::size_t pools_of_layer_ = 2;
-  std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
+  std::size_t num_tensors_ = 2;     // of a layer: K and V, or latents
+  std::size_t pools_of_layer_ = 2;  // what the format has, then bounds
+  std::vector<int> owners_;         // [num_layers]: which of the layers with a cache of their own each reads
   std::vector<kernels::Fp8KvScales> fp8_scales_;  // [num_layers], or empty
   std::vector<Pool> pools_;                       // [owners, pools_of_layer_]
   HostMemory host_pools_;                         // [pools], each [num_host_blocks]

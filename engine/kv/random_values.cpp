@@ -26,12 +26,15 @@ std::vector<std::byte> random_kv_values(Dtype dtype, std::uint64_t seed) {
   return stored;
 }
 
-void fill_randomly(kernels::gpu::Device& device, void* memory, std::size_t bytes, Dtype dtype, std::uint64_t seed) {
-  const std::vector<std::byte> pattern = random_kv_values(dtype, seed);
+void repeat(kernels::gpu::Device& device, void* memory, std::size_t bytes, std::span<const std::byte> pattern) {
   device.upload(memory, pattern.data(), std::min(pattern.size(), bytes));
   for (std::size_t filled = pattern.size(); filled < bytes; filled *= 2)
     device.copy(static_cast<std::byte*>(memory) + filled, memory, std::min(filled, bytes - filled));
   device.synchronize();
+}
+
+void fill_randomly(kernels::gpu::Device& device, void* memory, std::size_t bytes, Dtype dtype, std::uint64_t seed) {
+  repeat(device, memory, bytes, random_kv_values(dtype, seed));
 }
 
 }  // namespace dculab::engine

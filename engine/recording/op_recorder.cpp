@@ -129,6 +129,8 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
       {.num_blocks = num_blocks,
        .block_size = options.block_size,
        .dtype = options.kv_cache_dtype,
+       .max_num_seqs = static_cast<int>(batch.sequences.size()),
+       .residual_tokens = options.kv_residual_tokens,
        .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget},
       {.activation_dtype = options.activation_dtype,
        .partition_tokens = options.attention_split.partition_tokens,
@@ -137,7 +139,8 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
                   .decode_tokens = decode_tokens_of(batch),
                   .prefill_latents = options.prefill_latents}});
   executor.set_op_timing(OpTiming::off);
-  if (drops_tokens(options.kv_retention.policy)) executor.fill_kv_cache(1);  // nobody has computed what is kept
+  if (drops_tokens(options.kv_retention.policy) || quantizes_together(options.kv_cache_dtype))
+    executor.fill_kv_cache(1);  // nobody has computed what is kept
   (void)executor.run(plan);
   std::vector<AddressTrace> launches = recorder.take_launches();
   launches.erase(launches.begin(), launches.end() - std::ptrdiff_t(launches.size()) / op.count);

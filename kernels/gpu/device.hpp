@@ -14,6 +14,7 @@
 #include "kernels/gpu/expert_args.hpp"
 #include "kernels/gpu/kv/critical_blocks.hpp"
 #include "kernels/gpu/kv/heavy_hitters.hpp"
+#include "kernels/gpu/kv/kivi.hpp"
 #include "kernels/gpu/kv/sinks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 
@@ -79,6 +80,9 @@ class Device {
 
   virtual void paged_attention(const PagedAttention& args) = 0;
   virtual void prefill_attention(const PrefillAttention& args) = 0;
+
+  virtual void quantize_groups(const KiviTokens& args) = 0;
+  virtual void keep_residual(const KiviTokens& args) = 0;
 
   virtual void update_block_bounds(const UpdateBlockBounds& args) = 0;
   virtual void choose_critical_blocks(const ChooseCriticalBlocks& args) = 0;

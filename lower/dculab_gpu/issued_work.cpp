@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kv/kivi.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
@@ -173,6 +174,7 @@ struct IssuingColumns {
 
 IssuedWork attention_instructions(const Op& op, int heads) {
   const AttentionWork& work = op.attention;
+  if (is_kivi(work.kv_dtype)) return {};
   if (work.is_latent) return latent_instructions(work);
   if (!work.is_paged) return prefill_instructions(op, kExpandedHeadDim, kExpandedValueDim, Dtype::f16);
   if (op.kind == OpKind::attention_prefill)

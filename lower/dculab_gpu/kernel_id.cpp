@@ -6,6 +6,7 @@
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
 #include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
+#include "lower/dculab_gpu/kivi_tiling.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
@@ -26,6 +27,14 @@ namespace {
 [[nodiscard]] bool is_cache(Dtype dtype) { return is_plain_cache(dtype) || dtype == Dtype::int8; }
 
 [[nodiscard]] KernelId decode_kernel(const AttentionWork& work, int wave, int heads) {
+  if (is_kivi(work.kv_dtype)) {
+    const KiviTiling tiling = tile_kivi_attention(work.kv_dtype, work.head_dim, heads);
+    return {.kernel = Kernel::kivi_attention,
+            .wave_size = wave,
+            .token_lanes = tiling.token_lanes,
+            .lane_heads = tiling.lane_heads,
+            .stored = work.kv_dtype};
+  }
   if (!is_cache(work.kv_dtype)) return {};
   const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
   return {.kernel = Kernel::paged_attention,
@@ -38,10 +47,12 @@ namespace {
 
 [[nodiscard]] KernelId prefill_kernel(const Op& op, int wave) {
   const bool pairs = prefill_arithmetic(op.activation_dtype, op.attention.kv_dtype) == PrefillArithmetic::half_pairs;
-  return {.kernel = Kernel::prefill_attention,
-          .wave_size = wave,
-          .rows = op.attention.head_dim,
-          .values = pairs ? Dtype::f16 : Dtype::f32};
+  KernelId id{.kernel = Kernel::prefill_attention,
+              .wave_size = wave,
+              .rows = op.attention.head_dim,
+              .values = pairs ? Dtype::f16 : Dtype::f32};
+  if (is_kivi(op.attention.kv_dtype)) id.kernel = Kernel::kivi_prefill, id.stored = op.attention.kv_dtype;
+  return id;
 }
 
 // Over latents, or over what they expand to, which is F16.
@@ -161,6 +172,8 @@ namespace {
   if (op.rotates)
     return {.kernel = op.rotates_part ? Kernel::part_rotary_embedding : Kernel::rotary_embedding, .wave_size = wave};
   if (op.attention.kv_dtype == Dtype::int8) return {.kernel = Kernel::cache_int8, .wave_size = wave};
+  if (is_kivi(op.attention.kv_dtype))
+    return {.kernel = Kernel::quantize_groups, .wave_size = wave, .stored = op.attention.kv_dtype};
   if (!is_plain_cache(op.attention.kv_dtype)) return {};
   return {.kernel = Kernel::reshape_and_cache, .stored = op.attention.kv_dtype};
 }

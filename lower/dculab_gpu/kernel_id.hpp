@@ -49,6 +49,9 @@ enum class Kernel : std::uint8_t {
   shift_sink_keys,
   attention_scores,
   cache_int8,
+  quantize_groups,
+  kivi_attention,
+  kivi_prefill,
 };
 
 // One instance of a kernel template. Arguments that a kernel does not have are 0, formats that it does not have F32.
@@ -56,8 +59,8 @@ struct KernelId {
   Kernel kernel = Kernel::none;
   int wave_size = 0;
   int rows = 0;               // of y that a workgroup computes; of a prefill kernel the values of a head
-  int token_lanes = 0;        // paged attention: lanes that share a token
-  int lane_heads = 0;         // paged attention, attention scores, bound_blocks: heads that a lane serves
+  int token_lanes = 0;        // paged and KIVI attention: lanes that share a token
+  int lane_heads = 0;         // paged and KIVI attention, attention scores, bound_blocks: heads that a lane serves
   bool is_team = false;       // paged attention: lanes share the heads of a group
   Dtype values = Dtype::f32;  // that are computed with
   Dtype stored = Dtype::f32;  // weights, or the KV cache
@@ -66,9 +69,10 @@ struct KernelId {
 };
 
 // heads_per_workgroup: query heads that a workgroup of decode attention serves.
-// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi (of latents three),
-// and so are route_tokens and choose_critical_blocks; the first stands for all. A product that expands latents has
-// kernels before and after it.
+// Kernel::none where no kernel of ours runs the op. rope_and_cache is two kernels, but with ALiBi (of latents three; of
+// kivi4 and kivi2 where a group of tokens is complete), attention over a KIVI cache ends with keep_residual, and two
+// are route_tokens and choose_critical_blocks; the first stands for all. A product that expands latents has kernels
+// before and after it.
 [[nodiscard]] KernelId kernel_of(const Op& op, int wave_size, int heads_per_workgroup);
 
 // Query heads whose scores a workgroup of attention_scores has at once, of sequences of equal contexts.

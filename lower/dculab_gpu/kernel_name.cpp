@@ -9,7 +9,18 @@ namespace dculab::lower::dculab_gpu {
 namespace {
 
 // What an argument of a kernel template says, in the order of the arguments.
-enum class Argument : std::uint8_t { end, wave_size, rows, token_lanes, lane_heads, team, values, value_pairs, stored };
+enum class Argument : std::uint8_t {
+  end,
+  wave_size,
+  rows,
+  token_lanes,
+  lane_heads,
+  team,
+  values,
+  value_pairs,
+  stored,
+  code_bits,
+};
 
 struct Template {
   Kernel kernel;
@@ -19,7 +30,7 @@ struct Template {
 };
 
 using enum Argument;
-constexpr std::array<Template, 35> kTemplates{{
+constexpr std::array<Template, 38> kTemplates{{
     {Kernel::embedding, "embedding_kernel", {wave_size}},
     {Kernel::rms_norm, "rms_norm_kernel", {wave_size}},
     {Kernel::layer_norm, "layer_norm_kernel", {wave_size}},
@@ -58,6 +69,9 @@ constexpr std::array<Template, 35> kTemplates{{
     {Kernel::shift_sink_keys, "shift_sink_keys_kernel", {wave_size, stored}},
     {Kernel::attention_scores, "attention_scores_kernel", {wave_size, stored, lane_heads}},
     {Kernel::cache_int8, "cache_int8_kernel", {wave_size}},
+    {Kernel::quantize_groups, "quantize_groups_kernel", {wave_size, code_bits}},
+    {Kernel::kivi_attention, "kivi_attention_kernel<KiviTile", {wave_size, code_bits, token_lanes, lane_heads}, ">>"},
+    {Kernel::kivi_prefill, "kivi_prefill_kernel", {wave_size, value_pairs, code_bits, rows}},
 }};
 
 struct Word {
@@ -70,6 +84,7 @@ constexpr std::array<Word, 6> kTypes{{{Dtype::f32, "float"},
                                       {Dtype::fp8_e4m3, "Fp8E4M3"},
                                       {Dtype::fp8_e5m2, "Fp8E5M2"},
                                       {Dtype::int8, "Int8"}}};
+constexpr std::array<Word, 2> kCodeBits{{{Dtype::kivi4, "4"}, {Dtype::kivi2, "2"}}};
 constexpr std::array<Word, 2> kPairs{{{Dtype::f32, "float"}, {Dtype::f16, "HalfPair"}}};
 constexpr std::array<std::string_view, 2> kTeams{"(LaneTeam)0", "(LaneTeam)1"};
 
@@ -108,6 +123,8 @@ template <std::size_t size>
       return text_of(kPairs, id.values);
     case stored:
       return text_of(kTypes, id.stored);
+    case code_bits:
+      return text_of(kCodeBits, id.stored);
     case end:
       break;
   }
@@ -133,6 +150,8 @@ template <std::size_t size>
       return read(kPairs, text, id.values);
     case stored:
       return read(kTypes, text, id.stored);
+    case code_bits:
+      return read(kCodeBits, text, id.stored);
     case end:
       break;
   }

@@ -7,6 +7,7 @@
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/issued_work.hpp"
 #include "lower/dculab_gpu/kernel_id.hpp"
+#include "lower/dculab_gpu/kivi_tiling.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/matrix_cores.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -51,13 +52,16 @@ constexpr double kLoadsBefore = 3;
   return prefill_tile(PrefillArithmetic::half_pairs, work.is_paged ? work.head_dim : kExpandedHeadDim);
 }
 
-// Decode looks a step ahead: kStepTokens of kernels/gpu/attention/paged_attention_heads.hpp.
-[[nodiscard]] TableLookUp look_up(const Op& op, int heads) {
+// Decode looks a step ahead: kStepTokens of kernels/gpu/attention/paged_attention_heads.hpp; over a KIVI cache a group
+// for each wave.
+[[nodiscard]] TableLookUp look_up(const Op& op, int heads, const Device& device) {
   const AttentionWork& work = op.attention;
   if (work.is_latent) return {.tokens = kLatentTokens, .waits = 0};
   if (!work.is_paged) return {.tokens = prefill_tile_of(work).tokens};
   if (op.kind == OpKind::attention_prefill)
     return {.tokens = prefill_tile(PrefillArithmetic::half_pairs, work.head_dim).tokens};
+  if (is_kivi(work.kv_dtype))
+    return {.tokens = kPagedAttentionThreads / device.waves.wave_size * kKiviGroup, .waits = 0};
   const PagedAttentionTiling tiling = tile_paged_attention(work.kv_dtype, work.head_dim, heads);
   const int rows = paged_attention_rows(work.kv_dtype, tiling);
   return {.tokens = kPagedAttentionThreads / tiling.token_lanes * rows, .waits = 0};
@@ -78,6 +82,7 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
 // Lanes that share their heads have the next tokens under way while they work on these, as those of latents do.
 [[nodiscard]] bool is_team(const Op& op, int heads) {
   const AttentionWork& work = op.attention;
+  if (is_kivi(work.kv_dtype)) return false;
   return work.is_latent || tile_paged_attention(work.kv_dtype, work.head_dim, heads).team > 1;
 }
 
@@ -91,7 +96,9 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   }
   AttentionTile tile = attention_tile(op, step.attention_split);
   if (has_several_new_tokens(op) && !op.attention.is_latent) share_rows(op.attention, tile);
-  tile.look_up = look_up(op, tile.query_heads);
+  if (is_kivi(op.attention.kv_dtype) && op.kind == OpKind::attention_decode)  // parts of them
+    tile.query_heads = tile_kivi_attention(op.attention.kv_dtype, op.attention.head_dim, tile.query_heads).heads;
+  tile.look_up = look_up(op, tile.query_heads, device);
   tile.has_matrix_instructions = units_of(op, device) == Units::matrix;
   if (!is_counted(device)) return tile;
   tile.issued = attention_instructions(op, tile.query_heads * (has_several_new_tokens(op) ? tile.query_tokens : 1));
@@ -102,7 +109,8 @@ void share_rows(const AttentionWork& work, AttentionTile& tile) {
   return tile;
 }
 
-constexpr Dtype kKvDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8};
+constexpr Dtype kKvDtypes[] = {Dtype::f16,      Dtype::bf16, Dtype::f32,   Dtype::fp8_e4m3,
+                               Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2};
 
 // kernels/gpu/launch: matmul.cpp, gptq_matmul.cpp, int8_matmul.cpp, latents.cpp.
 constexpr ProductFormat kFormats[] = {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kv/kivi.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
+#include "lower/kv/kivi_groups.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {
@@ -112,10 +114,22 @@ void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
   streams.add(lookups(op, kPosition, workgroups));
 }
 
+// Groups of tokens that are complete: what of them is new, and what the residual has; in a unit after the other.
+void add_groups(Streams& streams, const Op& op) {
+  const KiviGroups groups = kivi_groups(op);
+  if (groups.values == 0) return;
+  streams.add(
+      {.role = OperandRole::activation, .unique = storage(activations_of(op), groups.values - groups.from_residual)});
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write)
+      streams.add({.role = operand.role, .unique = operand.unique});
+}
+
 void add_caching(Streams& streams, const Op& op) {
   const Widths widths = widths_of(op);
   streams.workgroups = static_cast<double>(op.m);
   if (op.rotates) add_rotation(streams, op, widths);
+  if (is_kivi(op.attention.kv_dtype)) return add_groups(streams, op);
   streams.add({.role = OperandRole::activation,
                .unique = storage(activations_of(op), 2 * static_cast<double>(op.m) * widths.kv)});
   streams.add(lookups(op, kSlot, 1));

@@ -4,7 +4,9 @@
 //   embedding       the residual is F32, and each workgroup reads its token's number
 //   norms           a workgroup a row: the residual is F32, read once more for the result (of layer_norm twice), and
 //                   all rows ask for the weight
-//   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and V
+//   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and V;
+//   of
+//                   a KIVI cache only the tokens of complete groups, which new tokens and residuals have
 //   products        x once per tile of columns, w once per tile of rows; tiles start row tiles first, of int4 column
 //                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32 (on matrix
 //                   cores 32 values), so that a longer line is asked for several times. Of experts likewise, where each

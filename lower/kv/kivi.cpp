@@ -1,10 +1,11 @@
-// kivi4 and kivi2 on a CPU: groups of tokens that are complete are quantized value by value.
+// kivi4 and kivi2: groups of tokens that are complete are quantized, on a CPU value by value.
 #include "core/kv/kivi.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "lower/attention.hpp"
+#include "lower/kv/kivi_groups.hpp"
 #include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower {
@@ -18,14 +19,7 @@ constexpr double kResidualInstructions = 3;
 
 // The groups of tokens that a step completes are quantized, a task for each group and KV head.
 void add_kivi_groups(Launch& launch, const Op& op) {
-  const Dtype dtype = op.attention.kv_dtype;
-  double grouped = 0, from_residual = 0, head = 1;
-  for (const Operand& operand : op.operands()) {
-    if (operand.role == OperandRole::kv_read) from_residual = operand.unique / storage(Dtype::f16, 1);
-    if (operand.role != OperandRole::kv_write) continue;
-    head = std::round(operand.contiguous_run / storage(dtype, 1));
-    grouped = head * (operand.unique / kv_storage(dtype, head, static_cast<int>(head)));
-  }
+  const auto [grouped, from_residual, head] = kivi_groups(op);
   if (grouped == 0) return;
   launch.arithmetic.stored_values = grouped;
   launch.arithmetic.shaping_per_value =
@@ -34,7 +28,46 @@ void add_kivi_groups(Launch& launch, const Op& op) {
   launch.grid.most_workgroups = std::max(launch.grid.workgroups, tasks);
 }
 
+[[nodiscard]] int phases_with_groups(const Batch& batch) {
+  bool has[2]{};
+  for (const SequenceSlice& slice : batch.sequences)
+    if (slice.context_tokens() / kKiviGroup > slice.num_computed_tokens / kKiviGroup)
+      has[static_cast<std::size_t>(slice.phase)] = true;
+  return int{has[0]} + int{has[1]};
+}
+
 }  // namespace
+
+KiviGroups kivi_groups(const Op& op) {
+  const Dtype dtype = op.attention.kv_dtype;
+  KiviGroups groups;
+  for (const Operand& operand : op.operands()) {
+    if (operand.role == OperandRole::kv_read) groups.from_residual = operand.unique / storage(Dtype::f16, 1);
+    if (operand.role != OperandRole::kv_write) continue;
+    groups.head_dim = std::round(operand.contiguous_run / storage(dtype, 1));
+    groups.values =
+        groups.head_dim * (operand.unique / kv_storage(dtype, groups.head_dim, static_cast<int>(groups.head_dim)));
+  }
+  return groups;
+}
+
+void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
+  if (!is_kivi(op.attention.kv_dtype)) return;
+  if (op.kind == OpKind::rope_and_cache) {
+    launch.kernels = std::max(1, (op.rotates ? 1 : 0) + phases_with_groups(step.batch));
+    return;
+  }
+  if (op.kind != OpKind::attention_prefill && op.kind != OpKind::attention_decode) return;
+  Bytes kept;
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_write) kept = operand.unique;
+  for (Access& access : launch.accesses())  // K and V of new tokens are read once more
+    if (access.role == OperandRole::activation) {
+      access.unique += kept / 16 * bits(op.activation_dtype);
+      break;
+    }
+  ++launch.kernels;
+}
 
 const KvFormatLowering kKiviLowering{.add_cache_work = add_kivi_groups};
 

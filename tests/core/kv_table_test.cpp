@@ -84,7 +84,8 @@ TEST_CASE("the table of the KV cache has a row for each format and policy, and s
   CHECK(combines({Dtype::f16, RetentionPolicy::all}, KvFeature::gpu));
   CHECK(combines({Dtype::f16, RetentionPolicy::window}, KvFeature::gpu));
   CHECK(combines({Dtype::int8, RetentionPolicy::sinks}, KvFeature::gpu));
-  CHECK_FALSE(combines({Dtype::kivi4, RetentionPolicy::all}, KvFeature::gpu));
+  CHECK(combines({Dtype::kivi4, RetentionPolicy::all}, KvFeature::gpu));
+  CHECK_FALSE(combines({Dtype::kvquant4, RetentionPolicy::all}, KvFeature::gpu));
 }
 
 TEST_CASE("KVQuant's keys are rotated by their place, so it goes with nothing that moves tokens", "[kv_retention]") {

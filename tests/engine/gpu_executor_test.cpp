@@ -123,10 +123,10 @@ TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu
 TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 10);
   const auto make = [&](const ModelWeights& model, StepperOptions options) { Stepper(host_gpu(), model, options); };
-  for (const Dtype dtype : {Dtype::f32, Dtype::kivi4, Dtype::kivi2})
+  for (const Dtype dtype : {Dtype::f32, Dtype::kvquant4})
     CHECK_THROWS_WITH(make(weights, {.kv_dtype = dtype}),
                       "kv_cache_dtype " + std::string(name(dtype)) +
-                          " is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2 or int8");
+                          " is not supported on the GPU; use f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4 or kivi2");
   CHECK_THROWS_WITH(make(weights, {.kv_dtype = Dtype::f16, .activation_dtype = Dtype::bf16}),
                     "activations of bf16 are not supported on the GPU; use f16 or f32");
   ModelWeights mixed = weights;

@@ -3,6 +3,7 @@
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
+#include "engine/kv/kv_storage.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "kernels/gpu/open_device.hpp"
 #include "model/kv/kv_bytes.hpp"
@@ -108,6 +109,36 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu in every format a
     check_same_texts(engine);
   }
   CHECK(turn >= 24);
+}
+
+// Texts of which half is quantized, in so little memory that sequences are preempted.
+TEST_CASE("the shipped model writes the CPU's text on host-gpu in kivi4 and kivi2", "[gpu]") {
+  const ModelShape shape = load_weights(kModels / "dculab-tiny").shape;
+  for (const Dtype dtype : {Dtype::kivi4, Dtype::kivi2}) {
+    INFO(name(dtype));
+    GeneratorOptions options;
+    options.num_threads = 2;
+    options.engine.kv_cache_dtype = dtype;
+    options.engine.kv_residual_tokens = 32;
+    options.engine.activation_dtype = Dtype::f32;
+    options.engine.block_size = 4;
+    options.engine.max_num_seqs = 2;
+    options.engine.max_num_batched_tokens = 24;
+    constexpr int kTokens = kSanitized ? 40 : 64, kBlocks = kSanitized ? 20 : 30;
+    options.kv_cache_memory = kBlocks * kv_block_bytes(shape, options.engine.block_size, dtype) +
+                              options.engine.max_num_seqs * kv_residual_bytes(shape, dtype, 32);
+    const auto texts = [&](DeviceKind device) {
+      options.device = {device, 0};
+      Generator generator(kModels / "dculab-tiny", options);
+      std::vector<TextRequest> requests;
+      for (const char* prompt : {"Once upon a time", "The dog ran to the park, and"})
+        requests.push_back({.prompt = prompt, .max_tokens = kTokens, .eos = EosHandling::ignore});
+      const Generation generation = generator.generate(requests);
+      CHECK(generation.report.num_preemptions > 0);
+      return std::pair(generation.completions[0].text, generation.completions[1].text);
+    };
+    CHECK(texts(DeviceKind::host_gpu) == texts(DeviceKind::cpu));
+  }
 }
 
 TEST_CASE("the shipped model writes the CPU's text on host-gpu when sequences are swapped", "[gpu]") {

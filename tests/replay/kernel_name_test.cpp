@@ -54,6 +54,15 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
       check_names(model, options, uniform_batch(Phase::decode, 2, context, retention, options.block_size));
     }
   }
+  SECTION("for KIVI caches") {
+    options.kv_cache_dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
+    options.activation_dtype = GENERATE(Dtype::f16, Dtype::f32);
+    ModelShape model = small_model(GENERATE(32, 96, 256), GENERATE(1, 2, 4));
+    check_names(model, options, uniform_batch(Phase::decode, 2, 150));
+    check_names(model, options, uniform_batch(Phase::prefill, 1, 40));
+    model.kinds[0].gqa().position.kind = PositionKind::alibi;
+    check_names(model, options, uniform_batch(Phase::decode, 2, 160));  // completes a group
+  }
   SECTION("for int8 weights with 8-bit activations") {
     options.weights = {Dtype::int8, -1};
     options.activations = ActivationMode::int8;

@@ -63,7 +63,8 @@ class MatrixPrefillLane {
   }
 
   // Scales and masks the scores of the tile from token `first` on, and turns them into weights.
-  __device__ __forceinline__ void update_softmax(float scale, const ScoreCap& cap, int window, int first) {
+  template <typename Sight>
+  __device__ __forceinline__ void update_softmax(float scale, const ScoreCap& cap, const Sight& sight, int first) {
     float largest = kNoScore;
     DCULAB_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -71,7 +72,7 @@ class MatrixPrefillLane {
       for (int i = 0; i < 4; ++i) {
         const int token = half * kAttentionSide + operand_place<kAttentionSide>() + i;
         const int distance = first + token - row_.position;
-        const bool visible = distance <= 0 && distance > -window;
+        const bool visible = sight(distance, row_);
         const float scaled = capped(scores_[half][i] * scale, cap);
         scores_[half][i] = visible ? scaled + row_.alibi_slope * static_cast<float>(distance) : kMaskedScore;
         largest = larger(largest, scores_[half][i]);

@@ -57,7 +57,8 @@ class PrefillLane {
   }
 
   // Scales and masks the scores of the tile from token `first` on, and turns them into weights in shared memory.
-  __device__ __forceinline__ void update_softmax(float scale, const ScoreCap& cap, int window, int first,
+  template <typename Sight>
+  __device__ __forceinline__ void update_softmax(float scale, const ScoreCap& cap, const Sight& sight, int first,
                                                  Tiles& tiles) {
     DCULAB_UNROLL
     for (int i = 0; i < kRows; ++i) {
@@ -66,7 +67,7 @@ class PrefillLane {
       DCULAB_UNROLL
       for (int t = 0; t < kTokens; ++t) {
         const int distance = first + lane() + t * kPrefillLanes - row.position;
-        const bool visible = distance <= 0 && distance > -window;
+        const bool visible = sight(distance, row);
         const float scaled = capped(scores_[i][t] * scale, cap);
         scores_[i][t] = visible ? scaled + row.alibi_slope * static_cast<float>(distance) : kMaskedScore;
         largest = larger(largest, scores_[i][t]);
@@ -166,6 +167,48 @@ class PrefillLane {
   float outputs_[kRows][kColumns];
 };
 
+// Takes in the tokens of a sequence from `begin` on, whose first keys are under way: those that a row sees.
+template <typename Lane, typename Couriers, typename Sight>
+__device__ __forceinline__ void walk_tiles(const PrefillAttention& args, const KvSequence& sequence, int begin,
+                                           float scale, const Sight& sight, Couriers& couriers, Lane& lane,
+                                           typename Lane::Tiles& tiles) {
+  constexpr int kStep = Lane::Tiles::kTile.tokens;
+  for (int first = begin; first < sequence.end; first += kStep) {
+    couriers.put_keys(sequence, tiles);
+    barrier();
+    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
+    lane.multiply_keys(tiles);
+    lane.update_softmax(scale, args.score_cap, sight, first, tiles);
+    barrier();
+    couriers.put_values(sequence, tiles);
+    barrier();
+    couriers.locate(sequence, first + kStep);
+    couriers.fetch_keys(args.cache);
+    lane.multiply_values(tiles);
+    barrier();
+  }
+}
+
+// The same on matrix cores. Keys and values have places of their own: half as many barriers.
+template <typename Lane, typename Couriers, typename Sight>
+__device__ __forceinline__ void walk_matrix_tiles(const PrefillAttention& args, const KvSequence& sequence, int begin,
+                                                  float scale, const Sight& sight, Couriers& couriers, Lane& lane,
+                                                  typename Lane::Tiles& tiles) {
+  constexpr int kStep = Lane::Tiles::kTile.tokens;
+  for (int first = begin; first < sequence.end; first += kStep) {
+    couriers.put_keys(sequence, tiles.cached);
+    barrier();
+    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
+    lane.multiply_keys(tiles.cached);
+    lane.update_softmax(scale, args.score_cap, sight, first);
+    couriers.put_values(sequence, tiles.cached);
+    barrier();
+    couriers.locate(sequence, first + kStep);
+    couriers.fetch_keys(args.cache);
+    lane.multiply_values(tiles.cached);
+  }
+}
+
 // query_dim: see load_queries().
 template <int kWave, typename Word, int kHeadDim, int kValueDim>
 __device__ __forceinline__ void attend_on_vector_units(const PrefillAttention& args, int query_dim) {
@@ -179,24 +222,10 @@ __device__ __forceinline__ void attend_on_vector_units(const PrefillAttention& a
   load_queries(args, rows, query_dim, tiles);
   couriers.locate(sequence, begin);
   couriers.fetch_keys(args.cache);
-  for (int first = begin; first < sequence.end; first += Tiles::kTile.tokens) {
-    couriers.put_keys(sequence, tiles);
-    barrier();
-    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
-    lane.multiply_keys(tiles);
-    lane.update_softmax(scale, args.score_cap, window, first, tiles);
-    barrier();
-    couriers.put_values(sequence, tiles);
-    barrier();
-    couriers.locate(sequence, first + Tiles::kTile.tokens);
-    couriers.fetch_keys(args.cache);
-    lane.multiply_values(tiles);
-    barrier();
-  }
+  walk_tiles(args, sequence, begin, scale, CausalSight{window}, couriers, lane, tiles);
   lane.store_outputs(args, rows, v_scale_of(args.cache));
 }
 
-// The same. Keys and values have places of their own: half as many barriers.
 template <int kHeadDim, int kValueDim>
 __device__ __forceinline__ void attend_on_matrix_cores(const PrefillAttention& args, int query_dim) {
   using Tiles = MatrixPrefillTiles<kHeadDim, kValueDim>;
@@ -210,18 +239,7 @@ __device__ __forceinline__ void attend_on_matrix_cores(const PrefillAttention& a
   barrier();
   MatrixPrefillLane<kHeadDim, kValueDim> lane(tiles);
   barrier();
-  for (int first = begin; first < sequence.end; first += Tiles::kTile.tokens) {
-    couriers.put_keys(sequence, tiles.cached);
-    barrier();
-    couriers.fetch_values(args.cache);  // arrives while the keys are multiplied
-    lane.multiply_keys(tiles.cached);
-    lane.update_softmax(scale, args.score_cap, window, first);
-    couriers.put_values(sequence, tiles.cached);
-    barrier();
-    couriers.locate(sequence, first + Tiles::kTile.tokens);
-    couriers.fetch_keys(args.cache);
-    lane.multiply_values(tiles.cached);
-  }
+  walk_matrix_tiles(args, sequence, begin, scale, CausalSight{window}, couriers, lane, tiles);
   lane.store_outputs(args, rows, v_scale_of(args.cache));
 }
 

@@ -48,6 +48,14 @@ __device__ __forceinline__ void load_queries(const PrefillAttention& args, const
   }
 }
 
+// What a row of a tile sees of the tokens: `distance` from its own, in its window.
+struct CausalSight {
+  int window;
+  [[nodiscard]] __device__ __forceinline__ bool operator()(int distance, const QueryRow& /*row*/) const {
+    return distance <= 0 && distance > -window;
+  }
+};
+
 // What a workgroup attends to.
 struct Attended {
   QueryRows rows;

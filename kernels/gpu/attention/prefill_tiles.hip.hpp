@@ -164,11 +164,9 @@ class KvCourier {
     });
   }
 
- private:
+ protected:
   static constexpr int kTokens = kValuesPerWord<Word>;
   static constexpr int kParts = ceiling_quotient(kPrefillLanes * kHeadDim / 8, kPrefillThreads);
-  template <typename Stored>
-  static constexpr int kWordsOf = 16 / sizeof(Stored) / kValuesPerWord<Word>;
 
   // Part `i` of this lane: a token of the tile (none if 16 or more), and which 16 bytes of it.
   __device__ __forceinline__ static int row_of(const KvSequence& sequence, int i) {
@@ -179,6 +177,13 @@ class KvCourier {
     const int part = thread_index() + i * kPrefillThreads;
     return is_of_bytes(sequence.cache) ? part % (kHeadDim / 16) : part % (kHeadDim / 8);
   }
+
+  std::int32_t places_[kParts][kTokens];  // in KvBytes from the start of the cache; < 0: nothing to read
+  KvBytes fetched_[kParts][kTokens];
+
+ private:
+  template <typename Stored>
+  static constexpr int kWordsOf = 16 / sizeof(Stored) / kValuesPerWord<Word>;
 
   template <typename Body>
   __device__ __forceinline__ static void each_part(const KvSequence& sequence, Body body) {
@@ -229,9 +234,6 @@ class KvCourier {
     DCULAB_UNROLL
     for (int i = 0; i < kWords; ++i) columns[i] = tokens[0][i];
   }
-
-  std::int32_t places_[kParts][kTokens];  // in KvBytes from the start of the cache; < 0: nothing to read
-  KvBytes fetched_[kParts][kTokens];
 };
 
 // Brings K and V of a sequence in, tile by tile.

@@ -125,6 +125,7 @@ void start(Stream& stream, const PagedAttention& args) {
   const Fp8KvScales scales = is_scaled ? args.cache.extras.as<Fp8KvScales>() : Fp8KvScales();
   described.score_scale = args.scale * scales.k;
   described.output_scale = scales.v;
+  if (is_kivi(args.cache.dtype)) return start_kivi(stream, described);
   with_cached_type(args.cache.dtype, [&]<typename Cache>() {
     const PagedAttentionTiling tiling = tile_paged_attention(args.cache.dtype, args.cache.head_dim, described.heads);
     described.team = tiling.team;

@@ -2,23 +2,16 @@
 
 #include "kernels/gpu/launch/cache_type.hpp"
 #include "kernels/gpu/launch/dispatch.hpp"
+#include "kernels/gpu/launch/prefill_grid.hpp"
 #include "kernels/gpu/launch/start.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 namespace {
 
-[[nodiscard]] LaunchShape tiles_of(const PrefillAttention& args, int rows_of_tile) {
-  const int rows = args.max_query_len * (args.num_heads / args.cache.num_kv_heads);
-  return {.x = ceiling_quotient(rows, rows_of_tile),
-          .y = args.cache.num_kv_heads,
-          .z = args.num_seqs,
-          .threads = kPrefillThreads};
-}
-
 template <typename Word, int kHeadDim>
 void start_tiles(Stream& stream, const PrefillAttention& args) {
   with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, tiles_of(args, PrefillTiles<Word, kHeadDim>::kTile.rows),
+    launch(stream, prefill_grid(args, PrefillTiles<Word, kHeadDim>::kTile.rows),
            prefill_attention_kernel<kWave, Word, kHeadDim>, args);
   });
 }
@@ -26,7 +19,7 @@ void start_tiles(Stream& stream, const PrefillAttention& args) {
 template <typename Word>
 void start_expanded(Stream& stream, const PrefillAttention& args) {
   with_wave_size(stream, [&]<int kWave>() {
-    launch(stream, tiles_of(args, PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>::kTile.rows),
+    launch(stream, prefill_grid(args, PrefillTiles<Word, kExpandedHeadDim, kExpandedValueDim>::kTile.rows),
            expanded_attention_kernel<kWave, Word>, args);
   });
 }
@@ -64,7 +57,7 @@ void require_head_dim(int head_dim) {
 
 void require_supported(const PrefillAttention& args) {
   require_dtype("a KV cache", args.cache.dtype,
-                {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8});
+                {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2});
   require_activation("Q", args.q.dtype);
   require_activation("the output of attention", args.out.dtype);
   if (args.cache.block_size < 1 || args.cache.block_size > 256)
@@ -91,6 +84,7 @@ void require_reachable(const KvCacheView& cache) {
 
 void start(Stream& stream, const PrefillAttention& args) {
   require_supported(args);
+  if (is_kivi(args.cache.dtype)) return start_kivi(stream, args);
   require_reachable(args.cache);
   const bool in_pairs = prefill_arithmetic(args.q.dtype, args.cache.dtype) == PrefillArithmetic::half_pairs;
   if (is_expanded(args.cache)) {

@@ -6,6 +6,7 @@
 #include "kernels/gpu/expert_args.hpp"
 #include "kernels/gpu/kv/critical_blocks.hpp"
 #include "kernels/gpu/kv/heavy_hitters.hpp"
+#include "kernels/gpu/kv/kivi.hpp"
 #include "kernels/gpu/kv/sinks.hpp"
 #include "kernels/gpu/latent_args.hpp"
 #include "kernels/gpu/runtime_api.hpp"
@@ -34,6 +35,12 @@ void start(Stream& stream, const CopyBlocks& args);
 void start(Stream& stream, const PagedAttention& args);
 void start(Stream& stream, const PagedAttentionLaunch& partitions);  // merges what the first pass has found
 void start(Stream& stream, const PrefillAttention& args);
+
+// Both of attention over a kivi4 or kivi2 cache.
+void start_kivi(Stream& stream, const PagedAttentionLaunch& described);
+void start_kivi(Stream& stream, const PrefillAttention& args);
+void start_quantize_groups(Stream& stream, const KiviTokens& args);
+void start_keep_residual(Stream& stream, const KiviTokens& args);
 
 void start(Stream& stream, const UpdateBlockBounds& args);
 void start(Stream& stream, const ChooseCriticalBlocks& args);

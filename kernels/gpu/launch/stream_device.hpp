@@ -72,6 +72,8 @@ class StreamDevice final : public Device {
   void copy_blocks(const CopyBlocks& args) override { start(stream_, args); }
   void paged_attention(const PagedAttention& args) override { start(stream_, args); }
   void prefill_attention(const PrefillAttention& args) override { start(stream_, args); }
+  void quantize_groups(const KiviTokens& args) override { start_quantize_groups(stream_, args); }
+  void keep_residual(const KiviTokens& args) override { start_keep_residual(stream_, args); }
   void update_block_bounds(const UpdateBlockBounds& args) override { start(stream_, args); }
   void choose_critical_blocks(const ChooseCriticalBlocks& args) override { start(stream_, args); }
   void keep_sink_keys(const KeepSinkKeys& args) override { start(stream_, args); }

@@ -79,6 +79,8 @@ class CountingDevice final : public kernels::gpu::Device {
   void top_k(const kernels::gpu::TopK& args) override { device_->top_k(args); }
   void reshape_and_cache(const kernels::gpu::ReshapeAndCache& args) override { device_->reshape_and_cache(args); }
   void copy_blocks(const kernels::gpu::CopyBlocks& args) override { device_->copy_blocks(args); }
+  void quantize_groups(const kernels::gpu::KiviTokens& args) override { device_->quantize_groups(args); }
+  void keep_residual(const kernels::gpu::KiviTokens& args) override { device_->keep_residual(args); }
   void update_block_bounds(const kernels::gpu::UpdateBlockBounds& args) override { device_->update_block_bounds(args); }
   void choose_critical_blocks(const kernels::gpu::ChooseCriticalBlocks& args) override {
     device_->choose_critical_blocks(args);

@@ -243,8 +243,8 @@ TEST_CASE("GPU prefill_attention refuses what it is not compiled for, and says w
     CHECK_THROWS_WITH(device.prefill_attention(args), ContainsSubstring("512") && ContainsSubstring("1 to 256"));
     args.cache.block_size = 16, args.q_stride = 65;
     CHECK_THROWS_WITH(device.prefill_attention(args), ContainsSubstring("65"));
-    args.q_stride = 64, args.cache.dtype = Dtype::kivi4;
-    CHECK_THROWS_WITH(device.prefill_attention(args), ContainsSubstring("kivi4") && ContainsSubstring("bf16"));
+    args.q_stride = 64, args.cache.dtype = Dtype::kvquant4;
+    CHECK_THROWS_WITH(device.prefill_attention(args), ContainsSubstring("kvquant4") && ContainsSubstring("bf16"));
     args.cache.dtype = Dtype::f16, args.cache.num_blocks = 1 << 30;
     CHECK_THROWS_WITH(device.prefill_attention(args), ContainsSubstring("2048") && ContainsSubstring("reaches 32"));
   });

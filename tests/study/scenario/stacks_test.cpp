@@ -89,6 +89,8 @@ TEST_CASE("what no kernel of a stack serves is refused, our own is warned of") {
   CHECK_THAT(refused(running("h100-sxm", "vllm"), model, options),
              ContainsSubstring("kv_cache_dtype kivi4 is not served"));
   const sim::Machine own = resolve_machine("z100");
+  CHECK(unserved(own, model, options).empty());
+  options.kv_cache_dtype = Dtype::kvquant4;
   CHECK(refused(own, model, options).empty());
   CHECK(unserved(own, model, options).size() == 1);
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 64};

@@ -1,0 +1,294 @@
+// A KIVI cache on the GPU: the reference's codes and residuals, and attention over them.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/number_format.hpp"
+#include "lower/dculab_gpu/kivi_tiling.hpp"
+#include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/kv/kivi_case.hpp"
+
+namespace dculab::kernels::gpu {
+namespace {
+
+// New tokens that round to those of F16 that the reference is given. In f32 they are off by less than half a step.
+std::vector<std::byte> stored_rows(const float* values, std::size_t count, Dtype dtype) {
+  std::vector<std::byte> bytes(bytes_of(dtype, count));
+  for (std::size_t i = 0; i < count; ++i)
+    reference::store_value(bytes.data(), dtype, i, dtype == Dtype::f32 ? values[i] * (1 + 0x1p-14F) : values[i]);
+  return bytes;
+}
+
+// What a call of the reference is given, on a device. `records`: bytes of K, or of V.
+struct KiviMemory {
+  KiviMemory(Device& device, const KvCacheView& host, std::size_t records, int num_tokens, int num_residuals,
+             int num_seqs, Dtype dtype)
+      : KiviMemory(device, host, host.extras.as<KiviExtras>(), records, static_cast<std::size_t>(num_tokens),
+                   static_cast<std::size_t>(num_residuals), static_cast<std::size_t>(num_seqs), dtype) {}
+
+  KvCacheView view;
+  DeviceTensor k, v, residual_k, residual_v, new_k, new_v, rows;
+
+ private:
+  KiviMemory(Device& device, const KvCacheView& host, const KiviExtras& extras, std::size_t records,
+             std::size_t num_tokens, std::size_t num_residuals, std::size_t num_seqs, Dtype dtype)
+      : view(host),
+        k(device, host.k, records),
+        v(device, host.v, records),
+        residual_k(device, extras.residual.k, residual_bytes(host, extras, num_residuals)),
+        residual_v(device, extras.residual.v, residual_bytes(host, extras, num_residuals)),
+        new_k(device, stored_rows(extras.new_kv.k, num_tokens * std::size_t(extras.new_kv.stride), dtype)),
+        new_v(device, stored_rows(extras.new_kv.v, num_tokens * std::size_t(extras.new_kv.stride), dtype)),
+        rows(device, extras.new_kv.residual_rows, 4 * num_seqs) {
+    view.k = k.as(), view.v = v.as();
+    view.extras = KiviOnDevice{
+        .residual = {residual_k.as<std::uint16_t>(), residual_v.as<std::uint16_t>(), extras.residual.tokens},
+        .new_k = new_k.as(),
+        .new_v = new_v.as(),
+        .residual_rows = rows.as<std::int32_t>(),
+        .stride = static_cast<std::int32_t>(extras.new_kv.stride),
+        .new_dtype = dtype};
+  }
+  static std::size_t residual_bytes(const KvCacheView& host, const KiviExtras& extras, std::size_t residuals) {
+    return 2 * residuals * std::size_t(host.num_kv_heads) * std::size_t(extras.residual.tokens) *
+           std::size_t(host.head_dim);
+  }
+};
+
+std::size_t record_bytes(const KvCacheView& view) {
+  const double values = 1.0 * view.num_blocks * view.num_kv_heads * view.block_size * view.head_dim;
+  return static_cast<std::size_t>(kv_storage(view.dtype, values, view.head_dim).value());
+}
+
+// quantize_groups and keep_residual on a device, written back to where the reference would write.
+void advance_on(Device& device, const KiviArgs& args, KiviCase& work, Dtype dtype) {
+  const int count = args.query_start_loc[1], computed = args.context_lens[0] - count;
+  const KiviMemory memory(device, args.cache, record_bytes(args.cache), 2 * count, 3, 2, dtype);
+  const DeviceTensor tables(device, work.tables), starts(device, args.query_start_loc, 12),
+      contexts(device, args.context_lens, 8);
+  KiviTokens tokens{.cache = memory.view,
+                    .block_tables = tables.as<std::int32_t>(),
+                    .max_blocks_per_seq = args.max_blocks_per_seq,
+                    .query_start_loc = starts.as<std::int32_t>(),
+                    .context_lens = contexts.as<std::int32_t>(),
+                    .num_seqs = 2,
+                    .most = args.context_lens[0] / kKiviGroup - computed / kKiviGroup};
+  if (tokens.most > 0) device.quantize_groups(tokens);
+  tokens.most = std::min(count, work.residual_tokens);
+  device.keep_residual(tokens);
+  work.cache.k = memory.k.read<std::uint16_t>(), work.cache.v = memory.v.read<std::uint16_t>();
+  work.cache.view.k = work.cache.k.data(), work.cache.view.v = work.cache.v.data();
+  work.residual_k = memory.residual_k.read<std::uint16_t>();
+  work.residual_v = memory.residual_v.read<std::uint16_t>();
+}
+
+struct Case {
+  AttentionShape shape;
+  int block_size = 16, partition_tokens = 0, heads_per_workgroup = 0;
+  Dtype query = Dtype::f16;
+};
+
+struct Lengths {
+  int context = 0, query = 0, tokens = 0;
+};
+
+Lengths longest_of(const PagedAttentionArgs& args) {
+  Lengths longest;
+  for (int seq = 0; seq < args.num_seqs; ++seq) {
+    longest.context = std::max(longest.context, args.context_lens[seq]);
+    longest.query = std::max(longest.query, args.query_start_loc[seq + 1] - args.query_start_loc[seq]);
+  }
+  longest.tokens = args.query_start_loc[args.num_seqs];
+  return longest;
+}
+
+std::vector<float> attend(Device& device, const Case& test, const PagedAttentionArgs& args,
+                          const std::vector<std::byte>& queries, bool is_prefill) {
+  const auto seqs = static_cast<std::size_t>(args.num_seqs);
+  const Lengths longest = longest_of(args);
+  const KiviMemory memory(device, args.cache, record_bytes(args.cache), longest.tokens, args.num_seqs, args.num_seqs,
+                          test.query);
+  const DeviceTensor q(device, queries), starts(device, args.query_start_loc, 4 * (seqs + 1)),
+      contexts(device, args.context_lens, 4 * seqs);
+  const DeviceTensor tables(device, args.block_tables, 4 * seqs * static_cast<std::size_t>(args.max_blocks_per_seq));
+  const DeviceTensor slopes(device, args.alibi_slopes,
+                            args.alibi_slopes == nullptr ? 0 : 4 * static_cast<std::size_t>(args.num_heads));
+  const DeviceTensor out(
+      device, sizeof(float) * static_cast<std::size_t>(longest.tokens * args.num_heads * args.cache.head_dim));
+  const DeviceTensor workspace(device, sizeof(float) * static_cast<std::size_t>(paged_attention_workspace(
+                                                           args.num_seqs, args.num_heads, args.cache.head_dim,
+                                                           longest.context, test.partition_tokens)));
+  const float* const alibi = args.alibi_slopes == nullptr ? nullptr : slopes.as<float>();
+  if (is_prefill)
+    device.prefill_attention({.q = {q.as(), test.query},
+                              .q_stride = args.q_stride,
+                              .cache = memory.view,
+                              .block_tables = tables.as<std::int32_t>(),
+                              .max_blocks_per_seq = args.max_blocks_per_seq,
+                              .query_start_loc = starts.as<std::int32_t>(),
+                              .context_lens = contexts.as<std::int32_t>(),
+                              .max_query_len = longest.query,
+                              .out = {out.as(), Dtype::f32},
+                              .num_seqs = args.num_seqs,
+                              .num_heads = args.num_heads,
+                              .scale = args.scale,
+                              .score_cap = ScoreCap(args.logit_soft_cap),
+                              .alibi_slopes = alibi,
+                              .sliding_window = args.sliding_window});
+  else
+    device.paged_attention({.q = {q.as(), test.query},
+                            .q_stride = args.q_stride,
+                            .cache = memory.view,
+                            .block_tables = tables.as<std::int32_t>(),
+                            .max_blocks_per_seq = args.max_blocks_per_seq,
+                            .context_lens = contexts.as<std::int32_t>(),
+                            .max_context_len = longest.context,
+                            .out = {out.as(), Dtype::f32},
+                            .num_seqs = args.num_seqs,
+                            .num_heads = args.num_heads,
+                            .scale = args.scale,
+                            .score_cap = ScoreCap(args.logit_soft_cap),
+                            .alibi_slopes = alibi,
+                            .sliding_window = args.sliding_window,
+                            .heads_per_workgroup = test.heads_per_workgroup,
+                            .partition_tokens = test.partition_tokens,
+                            .workspace = workspace.as<float>()});
+  return out.read_numbers(Dtype::f32);
+}
+
+// Queries that halves hold, as a format stores them; NaN between the tokens.
+std::vector<std::byte> stored_queries(const PagedAttentionArgs& args, Dtype dtype, std::vector<float>& values) {
+  values.assign(args.q, args.q + args.query_start_loc[args.num_seqs] * args.q_stride);
+  std::vector<std::byte> bytes(bytes_of(dtype, values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isnan(values[i])) values[i] = f32_from_f16(f16_from_f32(values[i]));
+    reference::store_value(bytes.data(), dtype, i, values[i]);
+  }
+  return bytes;
+}
+
+// Scores have the error of f32 arithmetic, 2^-18 for those below 2^6. In prefill halves hold what codes stand for, and
+// the softmax's weights: a rounding of 2^-11 of each, which products of size 1 add up like a random walk, four times
+// that at the worst. An error e of the scores changes weights by 2 e, the result by 2 e max|v|; max|v| is below 6.
+void check_attention(const Case& test, const std::vector<NewTokens>& calls, bool is_prefill) {
+  CAPTURE(name(test.shape.dtype), test.shape.num_heads, test.shape.num_kv_heads, test.shape.head_dim, test.block_size,
+          test.shape.residual_tokens, name(test.query));
+  std::vector<int> lengths;
+  for (const NewTokens& call : calls) lengths.push_back(call.context);
+  PagedSequences sequences(test.shape, lengths);
+  sequences.page(test.block_size);
+  const bool in_halves = is_prefill && test.query == Dtype::f16;
+  const double score_error = 0x1p-18 + (in_halves ? 4 * 0x1p-11 / std::sqrt(3.0) : 0.0);
+  const double tolerance = 6 * (2 * score_error + (in_halves ? 2 * 0x1p-11 : 0.0));
+  sequences.run(calls, [&](PagedAttentionArgs args) {
+    std::vector<float> values;
+    const std::vector<std::byte> queries = stored_queries(args, test.query, values);
+    args.q = values.data();
+    reference::paged_attention(args);
+    const std::vector<float> expected(args.out, args.out + std::ptrdiff_t{args.query_start_loc[args.num_seqs]} *
+                                                               args.num_heads * args.cache.head_dim);
+    for_each_device([&](Device& device) {
+      CHECK(largest_difference(attend(device, test, args, queries, is_prefill), expected) <= tolerance);
+    });
+  });
+}
+
+constexpr AttentionShape shape_of(Dtype dtype, int heads, int kv_heads, int head_dim, int residual_tokens = 32) {
+  return {.num_heads = heads,
+          .num_kv_heads = kv_heads,
+          .head_dim = head_dim,
+          .dtype = dtype,
+          .residual_tokens = residual_tokens};
+}
+
+}  // namespace
+
+TEST_CASE("GPU KIVI groups and residuals are the reference's bytes, in chunks of any size", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
+  const auto& [block_size, chunk, new_dtype] = GENERATE(table<int, int, Dtype>(
+      {{1, 40, Dtype::f16}, {4, 25, Dtype::f32}, {16, 8, Dtype::f16}, {32, 200, Dtype::f32}, {128, 100, Dtype::f16}}));
+  CAPTURE(name(dtype), block_size, chunk, name(new_dtype));
+  KiviCase expected(dtype, block_size, 32);
+  expected.advance(0, 200, [](const KiviArgs& args) {
+    reference::quantize_groups(args);
+    reference::keep_residual(args);
+  });
+  for_each_device([&](Device& device) {
+    KiviCase work(dtype, block_size, 32);
+    for (int computed = 0; computed < 200; computed += chunk)
+      work.advance(computed, chunk, [&](const KiviArgs& args) { advance_on(device, args, work, new_dtype); });
+    CHECK(work.cache.k == expected.cache.k);
+    CHECK(work.cache.v == expected.cache.v);
+    CHECK(work.residual_k == expected.residual_k);
+    CHECK(work.residual_v == expected.residual_v);
+  });
+}
+
+TEST_CASE("GPU decode attention over KIVI agrees with the reference", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
+  const Case cases[] = {{shape_of(dtype, 4, 2, 64)},          {shape_of(dtype, 3, 3, 96), 4, 32, 0, Dtype::f32},
+                        {shape_of(dtype, 8, 1, 128, 64), 64}, {shape_of(dtype, 6, 2, 32), 8, 64, 1},
+                        {shape_of(dtype, 5, 1, 256), 32, 48}, {shape_of(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
+  std::size_t turn = 0;
+  for (const Case& test : cases) {
+    if (thinned_out(turn++, 2)) continue;
+    check_attention(test, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}}, false);
+  }
+}
+
+TEST_CASE("GPU prefill attention over KIVI agrees with the reference", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
+  const Case cases[] = {{shape_of(dtype, 4, 2, 64)},        {shape_of(dtype, 3, 3, 96), 4, 0, 0, Dtype::f32},
+                        {shape_of(dtype, 8, 1, 128), 64},   {shape_of(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
+                        {shape_of(dtype, 5, 1, 32, 64), 8}, {shape_of(dtype, 1, 1, 256), 1}};
+  std::size_t turn = 0;
+  for (const Case& test : cases) {
+    if (thinned_out(turn++, 3)) continue;
+    check_attention(test, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}}, true);
+  }
+}
+
+TEST_CASE("GPU attention over KIVI has windows, ALiBi and soft caps", "[gpu]") {
+  const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
+  const bool is_prefill = GENERATE(false, true);
+  const auto query = GENERATE(Dtype::f16, Dtype::f32);
+  Case test{shape_of(dtype, 4, 2, 64), 8, 64, 0, query};
+  const int tokens = is_prefill ? 40 : 1;
+  const auto check = [&] { check_attention(test, {{0, 180, tokens}, {1, 45, tokens}}, is_prefill); };
+  SECTION("window in the quantized tokens") { test.shape.sliding_window = 100, check(); }
+  SECTION("window in the residual") { test.shape.sliding_window = 20, check(); }
+  SECTION("ALiBi") { test.shape.alibi = Alibi::on, check(); }
+  SECTION("soft cap") { test.shape.soft_cap = 2.5F, check(); }
+}
+
+TEST_CASE("GPU KIVI caches that no kernel is compiled for are refused", "[gpu]") {
+  const auto device = open_host_device({});
+  const DeviceTensor memory(*device, 4096);
+  PagedAttention args;
+  args.q = {memory.as(), Dtype::f16}, args.q_stride = 96, args.out = {memory.as(), Dtype::f32};
+  args.num_seqs = args.num_heads = 1;
+  args.cache = {.k = memory.as(),
+                .v = memory.as(),
+                .dtype = Dtype::kivi4,
+                .num_blocks = 1,
+                .num_kv_heads = 1,
+                .block_size = 16,
+                .head_dim = 80};
+  KiviOnDevice kivi{.residual = {.tokens = 32}, .stride = 96};
+  args.cache.extras = kivi;
+  CHECK_THROWS_WITH(device->paged_attention(args), ContainsSubstring("head_dim 80"));
+  args.cache.head_dim = 96, args.cache.block_size = 24;
+  CHECK_THROWS_WITH(device->paged_attention(args), ContainsSubstring("block size 24"));
+  KiviTokens tokens{.cache = args.cache};
+  CHECK_THROWS_WITH(device->quantize_groups(tokens), ContainsSubstring("blocks of 24"));
+  args.cache.block_size = 16, kivi.residual.tokens = 40;
+  args.cache.extras = kivi;
+  CHECK_THROWS_WITH(device->paged_attention(args), ContainsSubstring("40 tokens"));
+  PrefillAttention prefill{.q = args.q, .q_stride = 96, .cache = args.cache, .out = args.out};
+  kivi.residual.tokens = 32, kivi.new_dtype = Dtype::f32;
+  prefill.cache.extras = kivi;
+  CHECK_THROWS_WITH(device->prefill_attention(prefill), ContainsSubstring("one format"));
+  prefill.cache.head_dim = 160;
+  CHECK_THROWS_WITH(device->prefill_attention(prefill), ContainsSubstring("32, 64, 96, 128, 256"));
+}
+
+}  // namespace dculab::kernels::gpu
