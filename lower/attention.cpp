@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lower/kv/critical_blocks.hpp"
 #include "lower/kv/kv_lowering.hpp"
 #include "model/attention_work.hpp"
 

@@ -14,8 +14,7 @@
 #include "lower/expert_product.hpp"
 #include "lower/gemm/kernels.hpp"
 #include "lower/index_scores.hpp"
-#include "lower/kv/critical_blocks.hpp"
-#include "lower/kv/kivi_groups.hpp"
+#include "lower/kv/kv_lowering.hpp"
 #include "lower/matmul.hpp"
 
 namespace dculab::lower {
@@ -57,8 +56,7 @@ void lower_by_kind(const Op& op, Extent extent, const StepPlan& step, const Devi
   if (chosen.matmul != nullptr) return lower_matmul(op, called(*chosen.matmul, op, extent, device), device, launch);
   if (chosen.attention != nullptr)
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
-  if (op.kind == OpKind::update_block_bounds) return lower_bounds_update(op, device, launch);
-  if (op.kind == OpKind::choose_critical_blocks) return lower_block_choice(op, device, launch);
+  if (const KvOpLowering lower_kv_op = kv_op_lowering(op.kind)) return lower_kv_op(op, device, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
   if (op.kind == OpKind::index_scores) return lower_index_scores(op, kernels.entries.scored_entries, device, launch);
   if (chosen.exchange != nullptr) {
@@ -83,7 +81,8 @@ void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const 
   if (!are_ours && (device.kernel_target.empty() || is_nvidia(device))) return;
   if (are_ours && extent == Extent::op) {
     launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
-    add_kivi_kernels(op, step, launch);
+    if (const auto add_kernels = kv_format_lowering(op.attention.kv_dtype).add_gpu_kernels)
+      add_kernels(op, step, launch);
     if (dculab_gpu::calls_library(op, device)) return;
   }
   const int heads = op.kind == OpKind::attention_decode ? static_cast<int>(launch.arithmetic.rows) : 1;

@@ -54,7 +54,7 @@ CpuKvLayer CpuExecutor::kv_layer(const Op& op, int layer) {
       .layer = layer,
       .cos_sin = positions_[op.layer_kind].cos_sin,
       .attention = {bind_attention(op, layer, static_cast<Phase>(0)), bind_attention(op, layer, static_cast<Phase>(1))},
-      .bounds = kv_.block_bounds(layer),
+      .beside_blocks = kv_.beside_blocks(layer),
       .threads = threads_,
       .workspace = workspace_};
 }

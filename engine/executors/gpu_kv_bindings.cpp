@@ -53,7 +53,7 @@ GpuKvLayer GpuExecutor::kv_layer_of(const Op& op, int layer) {
           .cos_sin = positions_[op.layer_kind].cos_sin.as<float>(),
           .attention = {attention_of(op, layer, static_cast<Phase>(0), {}),
                         attention_of(op, layer, static_cast<Phase>(1), {})},
-          .bounds = kv_.block_bounds(layer)};
+          .beside_blocks = kv_.beside_blocks(layer)};
 }
 
 void GpuExecutor::execute_kv_op(const Op& op, int layer) {

@@ -120,7 +120,7 @@ OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWe
                           .max_num_seqs = options.max_num_seqs,
                           .residual_tokens = options.kv_residual_tokens,
                           .num_host_blocks = num_host_blocks(options, block),
-                          .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget};
+                          .policy = options.kv_retention.policy};
   const bool has_model = draft.model || draft.mtp;
   if (has_model && !division.is_divided() && device.threads == nullptr) share_threads(device, num_threads);
   OpenModel model{.executor = make_divided_executor(device, std::move(weights), kv, options, num_threads, division)};

@@ -20,7 +20,7 @@ struct CpuKvLayer {
   int layer = 0;
   const float* cos_sin = nullptr;  // null with ALiBi
   std::array<kernels::PagedAttentionArgs, 2> attention;
-  kernels::BlockBounds* bounds = nullptr;  // of the layer's blocks; null where the cache keeps none
+  std::byte* beside_blocks = nullptr;  // what the policy keeps of each block; null where it keeps nothing
   kernels::cpu::ThreadPool& threads;
   kernels::cpu::Workspace& workspace;
 

@@ -10,6 +10,10 @@
 namespace dculab::engine {
 namespace {
 
+[[nodiscard]] kernels::BlockBounds* bounds_of(const CpuKvLayer& layer) {
+  return reinterpret_cast<kernels::BlockBounds*>(layer.beside_blocks);
+}
+
 template <class T>
 void reserve_values(std::vector<T>& values, std::size_t size) {
   if (values.size() < size) values.resize(size);
@@ -50,7 +54,7 @@ void CriticalBlocks::make_room() {
 }
 
 void CriticalBlocks::execute(const Op& op, const CpuKvLayer& layer) {
-  if (layer.bounds == nullptr)
+  if (layer.beside_blocks == nullptr)
     throw std::invalid_argument("plan: " + std::string(op.name) + " needs a KV cache with bounds of its keys");
   if (op.kind == OpKind::update_block_bounds) return update(op, layer);
   if (op.kind == OpKind::choose_critical_blocks) return choose(op, layer);
@@ -65,7 +69,7 @@ void CriticalBlocks::update(const Op& op, const CpuKvLayer& layer) {
     tokens += starts.back();
     if (starts.back() == 0) continue;
     kernels::cpu::update_block_bounds(layer.threads, {.cache = attention.cache,
-                                                      .bounds = layer.bounds,
+                                                      .bounds = bounds_of(layer),
                                                       .block_tables = attention.block_tables,
                                                       .max_blocks_per_seq = attention.max_blocks_per_seq,
                                                       .query_start_loc = starts.data(),
@@ -84,7 +88,7 @@ void CriticalBlocks::choose(const Op& op, const CpuKvLayer& layer) {
                                        {.q = attention.q,
                                         .q_stride = attention.q_stride,
                                         .cache = attention.cache,
-                                        .bounds = layer.bounds,
+                                        .bounds = bounds_of(layer),
                                         .block_tables = attention.block_tables,
                                         .max_blocks_per_seq = attention.max_blocks_per_seq,
                                         .context_lens = attention.context_lens,

@@ -11,6 +11,7 @@
 #include "core/batch.hpp"
 #include "core/kv/retention.hpp"
 #include "engine/kv/cpu_kv_slice.hpp"
+#include "kernels/kv/critical_blocks.hpp"
 #include "model/model_shape.hpp"
 
 namespace dculab::engine {

@@ -12,6 +12,10 @@
 namespace dculab::engine {
 namespace {
 
+[[nodiscard]] kernels::BlockBounds* bounds_of(const GpuKvLayer& layer) {
+  return reinterpret_cast<kernels::BlockBounds*>(layer.beside_blocks);
+}
+
 constexpr std::array kPhases{Phase::prefill, Phase::decode};
 
 }  // namespace
@@ -74,7 +78,7 @@ void GpuCriticalBlocks::add_sequence(const SequenceSlice& slice, const KvRetenti
 }
 
 void GpuCriticalBlocks::execute(const Op& op, const GpuKvLayer& layer) {
-  if (layer.bounds == nullptr)
+  if (layer.beside_blocks == nullptr)
     throw std::invalid_argument("plan: " + std::string(op.name) + " needs a KV cache with bounds of its keys");
   if (op.kind == OpKind::update_block_bounds) return update(op, layer);
   if (op.kind == OpKind::choose_critical_blocks) return choose(op, layer);
@@ -89,7 +93,7 @@ void GpuCriticalBlocks::update(const Op& op, const GpuKvLayer& layer) {
     tokens += written_[index].back();
     if (written_[index].back() == 0) continue;
     device_->update_block_bounds({.cache = attention.cache,
-                                  .bounds = layer.bounds,
+                                  .bounds = bounds_of(layer),
                                   .block_tables = attention.on_device.block_tables.as<std::int32_t>(),
                                   .max_blocks_per_seq = attention.inputs.max_blocks_per_seq,
                                   .query_start_loc = device_written_[index].as<std::int32_t>(),
@@ -111,7 +115,7 @@ void GpuCriticalBlocks::choose(const Op& op, const GpuKvLayer& layer) {
   device_->choose_critical_blocks({.q = attention.queries(),
                                    .q_stride = attention.layer.projected_width(),
                                    .cache = attention.cache,
-                                   .bounds = layer.bounds,
+                                   .bounds = bounds_of(layer),
                                    .block_tables = attention.on_device.block_tables.as<std::int32_t>(),
                                    .max_blocks_per_seq = attention.inputs.max_blocks_per_seq,
                                    .context_lens = attention.on_device.context_lens.as<std::int32_t>(),

@@ -11,6 +11,7 @@
 #include "core/kv/retention.hpp"
 #include "engine/kv/gpu_kv_slice.hpp"
 #include "engine/memory/device_memory.hpp"
+#include "kernels/kv/critical_blocks.hpp"
 
 namespace dculab::engine {
 

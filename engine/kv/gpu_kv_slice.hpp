@@ -28,7 +28,7 @@ struct GpuKvLayer {
   int layer = 0;
   const float* cos_sin = nullptr;  // null with ALiBi
   std::array<GpuAttention, 2> attention;
-  kernels::BlockBounds* bounds = nullptr;  // of the layer's blocks; null where the cache keeps none
+  std::byte* beside_blocks = nullptr;  // what the policy keeps of each block; null where it keeps nothing
 
   [[nodiscard]] const GpuAttention& of(Phase phase) const { return attention[static_cast<std::size_t>(phase)]; }
 };

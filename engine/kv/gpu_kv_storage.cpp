@@ -64,10 +64,9 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
     num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
   }
   std::vector<KvPart> parts = parts_of(options);
-  if (options.keeps_block_bounds) {
-    const auto bounds = static_cast<std::size_t>(kernels::block_bounds_bytes(num_kv_heads_, head_dim_));
-    parts.push_back({.block_bytes = bounds, .size = bounds * static_cast<std::size_t>(options.num_blocks)});
-  }
+  const std::vector<KvPart> beside = parts_beside_blocks(model.kinds.front(), options);
+  parts.insert(parts.end(), beside.begin(), beside.end());
+  keeps_beside_ = !beside.empty();
   pools_of_layer_ = parts.size();
   for (int owner = 0; owner <= std::ranges::max(owners_); ++owner)
     for (const KvPart& part : parts)
@@ -104,10 +103,10 @@ kernels::KvCacheView GpuKvStorage::layer(int index) const {
   return view;
 }
 
-kernels::BlockBounds* GpuKvStorage::block_bounds(int index) const {
-  if (!options_.keeps_block_bounds) return nullptr;
+std::byte* GpuKvStorage::beside_blocks(int index) const {
+  if (!keeps_beside_) return nullptr;
   const auto owner = static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]);
-  return pools_[(owner + 1) * pools_of_layer_ - 1].memory.as<kernels::BlockBounds>();
+  return pools_[(owner + 1) * pools_of_layer_ - 1].memory.as<std::byte>();
 }
 
 std::size_t GpuKvStorage::bytes_per_block() const {
@@ -145,7 +144,9 @@ void GpuKvStorage::move_slots(std::span<const SlotMove> moves) {
   };
   if (quantizes_together(options_.dtype))
     throw std::invalid_argument("a " + std::string(name(options_.dtype)) + " cache has no slots of single tokens");
-  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
+  if (keeps_beside_)
+    throw std::invalid_argument("what " + std::string(name(options_.policy)) +
+                                " keeps of a block is not of single tokens");
   std::vector<BlockCopy> copies;
   for (const SlotMove& move : moves)
     for (int head = 0; head < num_kv_heads_; ++head)
@@ -223,7 +224,7 @@ void GpuKvStorage::fill_randomly(std::uint64_t seed) {
                                   .head_dim = head_dim_,
                                   .value_dim = value_dim_};
   kv_layout(few.dtype).fill_randomly(view, memory, seed);
-  if (options_.keeps_block_bounds) patterns.push_back(random_kv_values(Dtype::bf16, seed));
+  if (keeps_beside_) patterns.push_back(random_kv_values(Dtype::bf16, seed));
   for (std::size_t i = 0; i < pools_.size(); ++i)
     repeat(*device_, pools_[i].memory.as(), pools_[i].bytes, patterns[i % pools_of_layer_]);
 }

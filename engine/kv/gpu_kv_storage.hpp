@@ -24,8 +24,8 @@ class GpuKvStorage {
 
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] kernels::KvCacheView layer(int index) const;
-  // Of the blocks of the same; null where none are kept.
-  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
+  // As KvStorage has it.
+  [[nodiscard]] std::byte* beside_blocks(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
   // As KvStorage has it.
@@ -70,8 +70,9 @@ class GpuKvStorage {
   int num_kv_heads_ = 0;
   int head_dim_ = 0, value_dim_ = 0;
   std::size_t num_tensors_ = 2;     // of a layer: K and V, or latents
-  std::size_t pools_of_layer_ = 2;  // what the format has, then bounds
-  std::vector<int> owners_;         // [num_layers]: which of the layers with a cache of their own each reads
+  std::size_t pools_of_layer_ = 2;  // what the format has, then what the policy keeps beside the blocks
+  bool keeps_beside_ = false;
+  std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
   std::vector<kernels::Fp8KvScales> fp8_scales_;  // [num_layers], or empty
   std::vector<Pool> pools_;                       // [owners, pools_of_layer_]
   HostMemory host_pools_;                         // [pools], each [num_host_blocks]

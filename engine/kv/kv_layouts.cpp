@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
 #include "engine/kv/random_values.hpp"
+#include "model/kv/kv_plans.hpp"
 
 namespace dculab::engine {
 
@@ -32,6 +33,13 @@ std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& laye
                     .size = block_bytes * static_cast<std::size_t>(options.num_blocks),
                     .heads = layer.num_kv_heads};
   return std::vector<KvPart>(layer.num_tensors, part);
+}
+
+std::vector<KvPart> parts_beside_blocks(const LayerKind& layer, const KvCacheOptions& options) {
+  const auto bytes_beside_block = kv_policy_plan(options.policy).bytes_beside_block;
+  if (bytes_beside_block == nullptr) return {};
+  const auto bytes = static_cast<std::size_t>(bytes_beside_block(layer.gqa()).value());
+  return {{.block_bytes = bytes, .size = bytes * static_cast<std::size_t>(options.num_blocks)}};
 }
 
 void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed) {

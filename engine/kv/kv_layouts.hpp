@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kv/retention.hpp"
 #include "engine/kv/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
@@ -25,7 +26,7 @@ struct KvCacheOptions {
   int num_host_blocks = 0;    // for swapped sequences
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
-  bool keeps_block_bounds = false;                     // critical_blocks: of the keys of each block, beside it
+  RetentionPolicy policy = RetentionPolicy::all;       // what it keeps of each block lies in the cache, beside it
   std::shared_ptr<const KvCalibration> calibration{};  // kvquant: an executor's weights' own
 };
 
@@ -72,6 +73,9 @@ extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout, kKvQuantLayout;
 // K and V (or latents) of `block_bytes` a block.
 [[nodiscard]] std::vector<KvPart> block_parts(std::size_t block_bytes, const KvLayerSize& layer,
                                               const KvCacheOptions& options);
+
+// What the options' policy keeps beside each block of a layer. Empty: nothing.
+[[nodiscard]] std::vector<KvPart> parts_beside_blocks(const LayerKind& layer, const KvCacheOptions& options);
 
 // Repeats random_kv_values over the memory.
 void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed);

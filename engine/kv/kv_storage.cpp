@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kA
 
 void require_room(const ModelShape& model, const KvCacheOptions& options) {
   Bytes block = kv_bytes_per_token(model, options.dtype) * options.block_size;
-  if (options.keeps_block_bounds) block += kv_bytes_beside_block(model, RetentionPolicy::critical_blocks);
+  block += kv_bytes_beside_block(model, options.policy);
   const Bytes blocks = block * (static_cast<double>(options.num_blocks) + options.num_host_blocks);
   std::string what = "a KV cache of " + std::to_string(options.num_blocks) + " blocks of " +
                      std::to_string(options.block_size) + " tokens";
@@ -31,11 +32,6 @@ void require_room(const ModelShape& model, const KvCacheOptions& options) {
                  options.num_host_blocks > 0
                      ? "ask for fewer tokens, fewer sequences, less swap space or a smaller kv_cache_dtype"
                      : "ask for fewer tokens, fewer sequences or a smaller kv_cache_dtype");
-}
-
-KvPart bounds_of(const KvLayerSize& layer, const KvCacheOptions& options) {
-  const auto bytes = static_cast<std::size_t>(kernels::block_bounds_bytes(layer.num_kv_heads, layer.head_dim));
-  return {.block_bytes = bytes, .size = bytes * static_cast<std::size_t>(options.num_blocks)};
 }
 
 }  // namespace
@@ -93,7 +89,7 @@ void KvStorage::lay_out(const ModelShape& model) {
                                 .value_dim = latents != nullptr ? latents->kv_lora_rank : head_dim}});
     Layer& layer = layers_.back();
     layer.num_format_parts = layer.parts.size();
-    if (options_.keeps_block_bounds) layer.parts.push_back(bounds_of(size, options_));
+    std::ranges::copy(parts_beside_blocks(model.layer(index), options_), std::back_inserter(layer.parts));
   }
 }
 
@@ -127,10 +123,9 @@ std::size_t KvStorage::bytes_per_block() const {
   return bytes;
 }
 
-kernels::BlockBounds* KvStorage::block_bounds(int index) const {
-  if (!options_.keeps_block_bounds) return nullptr;
+std::byte* KvStorage::beside_blocks(int index) const {
   const Layer& layer = layers_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)])];
-  return reinterpret_cast<kernels::BlockBounds*>(layer.memory.back().data());
+  return layer.keeps_beside() ? layer.memory.back().data() : nullptr;
 }
 
 void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
@@ -148,7 +143,9 @@ void KvStorage::copy_blocks(std::span<const BlockCopy> copies) {
 void KvStorage::move_slots(std::span<const SlotMove> moves) {
   if (quantizes_together(options_.dtype))
     throw std::invalid_argument("a " + std::string(name(options_.dtype)) + " cache has no slots of single tokens");
-  if (options_.keeps_block_bounds) throw std::invalid_argument("bounds of keys are not of single tokens");
+  if (layers_.front().keeps_beside())
+    throw std::invalid_argument("what " + std::string(name(options_.policy)) +
+                                " keeps of a block is not of single tokens");
   for (const SlotMove& move : moves)
     for (const Layer& layer : layers_)
       for (std::size_t part = 0; part < layer.parts.size(); ++part)
@@ -211,7 +208,7 @@ void KvStorage::write_blocks(std::span<const BlockId> blocks, std::span<const st
 void KvStorage::fill_randomly(std::uint64_t seed) {
   for (const Layer& layer : layers_) {
     layout_.fill_randomly(layer.view, layer.format_memory(), seed);
-    if (options_.keeps_block_bounds) engine::fill_randomly(layer.memory.back(), Dtype::bf16, seed);
+    if (layer.keeps_beside()) engine::fill_randomly(layer.memory.back(), Dtype::bf16, seed);
   }
 }
 

@@ -10,7 +10,6 @@
 #include "core/executor.hpp"
 #include "engine/kv/kv_layouts.hpp"
 #include "engine/memory/anonymous_memory.hpp"
-#include "kernels/kv/critical_blocks.hpp"
 
 namespace dculab::engine {
 
@@ -19,7 +18,7 @@ namespace dculab::engine {
 
 // Each layer holds K, then V, each [num_blocks, its num_key_value_heads, block_size, head_dim], or what the format's
 // KvLayout has. A layer with latents holds these alone, [num_blocks, block_size, latent_width]: they are its K and its
-// V. One that reads the K and V of an earlier layer holds nothing. Bounds of keys, where they are kept, are a layer's
+// V. One that reads the K and V of an earlier layer holds nothing. What the policy keeps of the blocks is a layer's
 // last. Fresh memory is zero.
 class KvStorage {
  public:
@@ -35,8 +34,8 @@ class KvStorage {
   [[nodiscard]] const kernels::KvCacheView& layer(int index) const {
     return layers_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)])].view;
   }
-  // Of the blocks of the same; null where none are kept.
-  [[nodiscard]] kernels::BlockBounds* block_bounds(int index) const;
+  // Of the same, what the policy keeps of each block, block after block; null where it keeps nothing.
+  [[nodiscard]] std::byte* beside_blocks(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
 
   // Of an FP8 cache: [num_hidden_layers], or empty: as it is. Does nothing in other formats. Before anything is
@@ -47,7 +46,7 @@ class KvStorage {
   void copy_blocks(std::span<const BlockCopy> copies);
 
   // In order, in all layers: see Executor::move_slots. Throws std::invalid_argument where tokens are quantized
-  // together, and where bounds are kept, which are not of single tokens.
+  // together, and where the policy keeps something of whole blocks.
   void move_slots(std::span<const SlotMove> moves);
 
   // See Executor::swap_blocks. Precondition: ids are below num_blocks and num_host_blocks; the dtype does not
@@ -74,6 +73,7 @@ class KvStorage {
     [[nodiscard]] std::span<const std::span<std::byte>> format_memory() const {
       return std::span(memory).first(num_format_parts);
     }
+    [[nodiscard]] bool keeps_beside() const { return parts.size() > num_format_parts; }
   };
   void lay_out(const ModelShape& model);
   [[nodiscard]] std::size_t bytes() const;  // of all layers

@@ -8,11 +8,11 @@
 #include <tuple>
 
 #include "core/error.hpp"
-#include "core/kv/table.hpp"
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "engine/parallel/ranked_executor.hpp"
 #include "engine/regroup/mean_pool.hpp"
+#include "model/kv/kv_plans.hpp"
 #include "model/plan_step.hpp"
 
 namespace dculab::engine {
@@ -27,8 +27,8 @@ using VariantKey = std::tuple<int, int, Dtype, int, Division>;
 struct Variant {
   std::vector<std::size_t> points;
   int num_blocks = 0;
-  EngineOptions options;  // with limits that let the largest batch through
-  bool keeps_block_bounds = false;
+  EngineOptions options;                          // with limits that let the largest batch through
+  RetentionPolicy policy = RetentionPolicy::all;  // of a point that keeps something of each block
 };
 
 // What one point has been measured at, round by round.
@@ -127,7 +127,8 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
     variant.points.push_back(index);
     const Batch& batch = points[index].batch;
     variant.num_blocks = std::max(variant.num_blocks, blocks_of(batch, points[index].options.block_size));
-    variant.keeps_block_bounds |= kv_policy(points[index].options.kv_retention.policy).has_budget;
+    const RetentionPolicy policy = points[index].options.kv_retention.policy;
+    if (kv_policy_plan(policy).bytes_beside_block != nullptr) variant.policy = policy;
     const EngineOptions so_far = variant.options;
     variant.options = points[index].options;
     const bool first = variant.points.size() == 1;
@@ -173,7 +174,7 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
                               .dtype = kv_dtype,
                               .max_num_seqs = variant.options.max_num_seqs,
                               .residual_tokens = residual_tokens,
-                              .keeps_block_bounds = variant.keeps_block_bounds};
+                              .policy = variant.policy};
       const auto executor =
           make_divided_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads, division);
       executor->fill_kv_cache(random());

@@ -131,7 +131,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
        .dtype = options.kv_cache_dtype,
        .max_num_seqs = static_cast<int>(batch.sequences.size()),
        .residual_tokens = options.kv_residual_tokens,
-       .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget},
+       .policy = options.kv_retention.policy},
       {.activation_dtype = options.activation_dtype,
        .partition_tokens = options.attention_split.partition_tokens,
        .limits = {.max_num_batched_tokens = tokens_of(batch),

@@ -6,7 +6,7 @@
 #include "core/kv/kivi.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
-#include "lower/kv/kivi_groups.hpp"
+#include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {

@@ -1,4 +1,14 @@
-#include "lower/kv/critical_blocks.hpp"
+// Critical blocks: bounds of keys, and the choice of the blocks that a decode loads (kernels/kv/critical_blocks.hpp).
+//
+//   CPU  a task has 128 blocks of a sequence and KV head. Of each, both bounds of a channel are multiplied, with four
+//        heads at a time, of which a smaller group leaves some idle; sums over the lanes of a vector follow. The choice
+//        takes each block's bound as a number, one at a time.
+//   GPU  a workgroup has 64 blocks of a sequence and KV head, whose queries it loads; a lane has eight channels of a
+//        block: it chooses a bound of each for each head. Another kernel finds the last chosen bound digit by digit,
+//        four passes over the bounds, and writes the list in a fifth.
+//
+// Finer blocks have more bounds, that are all read and compared, and lists that are longer.
+#include "lower/kv/kv_lowering.hpp"
 
 #include <algorithm>
 #include <cmath>

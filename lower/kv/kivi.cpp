@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "lower/attention.hpp"
-#include "lower/kv/kivi_groups.hpp"
 #include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower {
@@ -36,23 +35,9 @@ void add_kivi_groups(Launch& launch, const Op& op) {
   return int{has[0]} + int{has[1]};
 }
 
-}  // namespace
-
-KiviGroups kivi_groups(const Op& op) {
-  const Dtype dtype = op.attention.kv_dtype;
-  KiviGroups groups;
-  for (const Operand& operand : op.operands()) {
-    if (operand.role == OperandRole::kv_read) groups.from_residual = operand.unique / storage(Dtype::f16, 1);
-    if (operand.role != OperandRole::kv_write) continue;
-    groups.head_dim = std::round(operand.contiguous_run / storage(dtype, 1));
-    groups.values =
-        groups.head_dim * (operand.unique / kv_storage(dtype, groups.head_dim, static_cast<int>(groups.head_dim)));
-  }
-  return groups;
-}
-
+// On a GPU (kernels/gpu/kv/kivi.hip.hpp): attention is followed by a kernel that puts the new tokens into the
+// residuals, and each phase with complete groups has one that quantizes them.
 void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
-  if (!is_kivi(op.attention.kv_dtype)) return;
   if (op.kind == OpKind::rope_and_cache) {
     launch.kernels = std::max(1, (op.rotates ? 1 : 0) + phases_with_groups(step.batch));
     return;
@@ -69,6 +54,21 @@ void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
   ++launch.kernels;
 }
 
-const KvFormatLowering kKiviLowering{.add_cache_work = add_kivi_groups};
+}  // namespace
+
+KiviGroups kivi_groups(const Op& op) {
+  const Dtype dtype = op.attention.kv_dtype;
+  KiviGroups groups;
+  for (const Operand& operand : op.operands()) {
+    if (operand.role == OperandRole::kv_read) groups.from_residual = operand.unique / storage(Dtype::f16, 1);
+    if (operand.role != OperandRole::kv_write) continue;
+    groups.head_dim = std::round(operand.contiguous_run / storage(dtype, 1));
+    groups.values =
+        groups.head_dim * (operand.unique / kv_storage(dtype, groups.head_dim, static_cast<int>(groups.head_dim)));
+  }
+  return groups;
+}
+
+const KvFormatLowering kKiviLowering{.add_cache_work = add_kivi_groups, .add_gpu_kernels = add_kivi_kernels};
 
 }  // namespace dculab::lower

@@ -13,4 +13,15 @@ const KvFormatLowering& kv_format_lowering(Dtype dtype) {
   }
 }
 
+KvOpLowering kv_op_lowering(OpKind kind) {
+  switch (kind) {
+    case OpKind::update_block_bounds:
+      return lower_bounds_update;
+    case OpKind::choose_critical_blocks:
+      return lower_block_choice;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace dculab::lower

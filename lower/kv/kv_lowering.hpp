@@ -3,6 +3,8 @@
 #pragma once
 
 #include "core/op.hpp"
+#include "core/step_plan.hpp"
+#include "lower/device.hpp"
 #include "lower/kernel_library.hpp"
 #include "lower/launch.hpp"
 
@@ -11,10 +13,30 @@ namespace dculab::lower {
 struct KvFormatLowering {
   // On a CPU: adds to rope_and_cache what it costs to write the new tokens. Null: nothing but their bytes.
   void (*add_cache_work)(Launch& launch, const Op& op) = nullptr;
+  // Of our own GPU kernels: adds to a launch those that come with it. Null: none.
+  void (*add_gpu_kernels)(const Op& op, const StepPlan& step, Launch& launch) = nullptr;
 };
 [[nodiscard]] const KvFormatLowering& kv_format_lowering(Dtype dtype);
 
 extern const KvFormatLowering kKiviLowering;
+
+// Of rope_and_cache with a kivi4 or kivi2 cache: values of K and V that are quantized.
+struct KiviGroups {
+  double values = 0;
+  double from_residual = 0;  // of these; the others are new
+  double head_dim = 1;
+};
+[[nodiscard]] KiviGroups kivi_groups(const Op& op);
+
+// Fills in a launch that asks for each byte once. Null where the kind of op is no policy's own.
+using KvOpLowering = void (*)(const Op& op, const Device& device, Launch& launch);
+[[nodiscard]] KvOpLowering kv_op_lowering(OpKind kind);
+
+void lower_bounds_update(const Op& op, const Device& device, Launch& launch);
+void lower_block_choice(const Op& op, const Device& device, Launch& launch);
+
+// Whether attention walks over chosen blocks: each KV head its own, that lie anywhere.
+[[nodiscard]] bool walks_chosen_blocks(const Op& op, const StepPlan& step);
 
 // ---- H2O's pass over the keys: OpKind::attention_scores ----
 

@@ -39,7 +39,7 @@ KvCacheOptions cache_for(const Cut& cut) {
           .block_size = cut.block_size,
           .dtype = cut.kv_dtype,
           .num_host_blocks = cut.num_host_blocks,
-          .keeps_block_bounds = true};
+          .policy = RetentionPolicy::critical_blocks};
 }
 
 EngineOptions options_for(const ModelWeights& weights, const KvRetention& retention, const Cut& cut) {

@@ -139,7 +139,7 @@ class Stepper {
             .block_size = options.block_size,
             .dtype = options.kv_dtype,
             .expanded_kv = options.expanded_kv,
-            .keeps_block_bounds = kv_policy(options.retention.policy).has_budget};
+            .policy = options.retention.policy};
   }
 
   // Neighbouring blocks of a sequence lie apart: the stride is a prime that divides no number of blocks used here.
