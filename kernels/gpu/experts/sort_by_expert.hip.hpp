@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(kExpertThreads) sort_by_expert_kernel(RouteTok
     rows_before += static_cast<int>(shared.rows[expert]);
     tiles_before += tiles_of(shared.rows[expert], args.tiles.rows);
   }
-  const int first_row = sum_lanes<kWave>(rows_before, shared).total;
-  const int first_tile = sum_lanes<kWave>(tiles_before, shared).total;
+  const int first_row = workgroup_prefix_sum<kWave, kExpertThreads>(rows_before, shared.sums).total;
+  const int first_tile = workgroup_prefix_sum<kWave, kExpertThreads>(tiles_before, shared.sums).total;
   const std::uint32_t rows = shared.rows[workgroup_x()];
   if (thread_index() == 0) {
     store(args.choices.first_rows + workgroup_x(), static_cast<std::int32_t>(first_row));
