@@ -101,7 +101,7 @@ struct Stream {
   Bytes between{};        // and what such a workgroup asks for from one to the next; 0: its whole share
   // Lines are asked for in pieces: runs of `run` bytes that lie anywhere, or `visits` of the same workgroup to each
   // line of `visits` * `run` bytes (run = 0: to each line), which asks for `step` bytes meanwhile, of rows `pitch`
-  // apart (0: of one piece).
+  // apart (0: of one piece). Runs of neighbours may be `pitch` apart too (0: they follow one another).
   RestOfLine rest = RestOfLine::nobody;
   Bytes run{};
   double visits = 1;
