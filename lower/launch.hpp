@@ -191,6 +191,7 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
+  bool draws_alike = false;     // from what all units share: each of several workgroups on a unit as one alone there
   Exchanges exchanges{};
   TokenTransfer transfer{};
   Streams streams{};
