@@ -121,6 +121,33 @@ void require_recordable(const Op& op, const ModelShape& layer) {
     refuse("with weights of " + std::string(name(stored)) + " is not recorded; replay weights of another format");
 }
 
+[[nodiscard]] GpuExecutorOptions executor_options(const EngineOptions& options, const Batch& batch) {
+  return {.activation_dtype = options.activation_dtype,
+          .partition_tokens = options.attention_split.partition_tokens,
+          .limits = {.max_num_batched_tokens = tokens_of(batch),
+                     .max_num_seqs = static_cast<int>(batch.sequences.size()),
+                     .decode_tokens = decode_tokens_of(batch),
+                     .prefill_latents = options.prefill_latents}};
+}
+
+// Of one execution of `op`, of the last layer. Ops that it goes by run before it, and once more without it, which says
+// how many launches are theirs.
+[[nodiscard]] std::vector<AddressTrace> launches_of(GpuExecutor& executor,
+                                                    kernels::gpu::host::AddressRecorder& recorder, StepPlan before,
+                                                    const Op& op) {
+  std::size_t launched_before = 0;
+  if (!before.ops.empty()) {
+    (void)executor.run(before);
+    launched_before = recorder.take_launches().size();
+  }
+  before.ops.push_back(op);
+  (void)executor.run(before);
+  std::vector<AddressTrace> launches = recorder.take_launches();
+  const auto own = static_cast<std::ptrdiff_t>(launches.size() - launched_before) / op.count;
+  launches.erase(launches.begin(), launches.end() - own);
+  return launches;
+}
+
 }  // namespace
 
 RecordedOp record_op(const ModelShape& model, const EngineOptions& options, const Batch& batch,
@@ -148,27 +175,12 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
        .block_size = options.block_size,
        .dtype = options.kv_cache_dtype,
        .keeps_block_bounds = kv_policy(options.kv_retention.policy).has_budget},
-      {.activation_dtype = options.activation_dtype,
-       .partition_tokens = options.attention_split.partition_tokens,
-       .limits = {.max_num_batched_tokens = tokens_of(batch),
-                  .max_num_seqs = static_cast<int>(batch.sequences.size()),
-                  .decode_tokens = decode_tokens_of(batch),
-                  .prefill_latents = options.prefill_latents}});
+      executor_options(options, batch));
   executor.set_op_timing(OpTiming::off);
   if (by_values || drops_tokens(options.kv_retention.policy)) executor.fill_kv_cache(1);  // nobody has computed it
-  StepPlan run = plan;
-  std::size_t launched_before = 0;
-  if (by_values) {
-    run = before(step, op_name);
-    (void)executor.run(run);
-    launched_before = recorder.take_launches().size();
-    run.ops.push_back(op);
-  }
-  (void)executor.run(run);
-  std::vector<AddressTrace> launches = recorder.take_launches();
-  const auto own = static_cast<std::ptrdiff_t>(launches.size() - launched_before) / op.count;
-  launches.erase(launches.begin(), launches.end() - own);
-  return {plan, std::move(launches)};
+  StepPlan first = step;
+  if (!by_values) first.ops.clear();
+  return {plan, launches_of(executor, recorder, before(std::move(first), op_name), op)};
 }
 
 }  // namespace dculab::engine

@@ -55,20 +55,22 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
-// Attention of too few workgroups, in one round, to draw all that a shared level delivers: more bytes, of more of them,
-// take no longer.
+// Attention of fewer workgroups than units, in one round, that draw less than a shared level delivers: more bytes, of
+// more of them, take no longer.
 [[nodiscard]] bool waits_for_loads(const OpPrice& price, const Machine& machine, const Launch& launch,
                                    std::size_t level) {
+  const Parallelism& parallel = price.parallel;
   return machine.kind == lower::DeviceKind::gpu && launch.arithmetic.pipe == lower::Pipe::attention &&
-         price.parallel.rounds == 1 && machine.memory[level].scope == Scope::device &&
-         drawing_units(machine, launch, level, price.parallel) < machine.compute_units;
+         machine.memory[level].scope == Scope::device && parallel.rounds == 1 &&
+         parallel.concurrent < machine.compute_units &&
+         drawing_units(machine, launch, level, parallel) < machine.compute_units;
 }
 
 [[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const Launch& launch,
                              const PerLevel<Seconds>& levels) {
   const auto slowest = static_cast<std::size_t>(std::max_element(levels.begin(), levels.end()) - levels.begin());
   Bound bound{BoundKind::memory, slowest};
-  if (waits_for_loads(price, machine, launch, slowest)) bound = {BoundKind::latency, 0};
+  if (waits_for_loads(price, machine, launch, slowest)) bound.kind = BoundKind::latency;
   Seconds largest = levels[slowest];
   const auto consider = [&](BoundKind kind, Seconds time) {
     if (time <= largest) return;
