@@ -148,7 +148,7 @@ struct AttentionWork {
   double query_tokens = 0;    // new tokens
   double context_tokens = 0;  // KV tokens that are loaded, each counted once per sequence
   double score_pairs = 0;     // (query token, KV token) pairs that are scored, per query head
-  double kv_blocks = 0;       // blocks that hold the context
+  double kv_blocks = 0;       // blocks that hold the context, or into which an op writes
   double padded_tokens = 0;   // context rounded up to whole blocks
 
   // Values that a KV head loads of a token.

@@ -101,7 +101,7 @@ struct Stream {
   Bytes between{};        // and what such a workgroup asks for from one to the next; 0: its whole share
   // Lines are asked for in pieces: runs of `run` bytes that lie anywhere, or `visits` of the same workgroup to each
   // line of `visits` * `run` bytes (run = 0: to each line), which asks for `step` bytes meanwhile, of rows `pitch`
-  // apart (0: of one piece).
+  // apart (0: of one piece). Runs of neighbours may be `pitch` apart too (0: they follow one another).
   RestOfLine rest = RestOfLine::nobody;
   Bytes run{};
   double visits = 1;
@@ -191,6 +191,7 @@ struct Launch {
   bool waits_for_loads = true;  // bytes in flight are those of the waves; false: hardware prefetches
   bool comes_back = false;      // a unit gets the same work in every step, so that its own caches may still hold it
   bool may_run_inline = false;  // by the calling thread alone, without waking the others
+  bool draws_alike = false;     // from what all units share: each of several workgroups on a unit as one alone there
   Exchanges exchanges{};
   TokenTransfer transfer{};
   Streams streams{};

@@ -54,8 +54,10 @@ void lower_by_kind(const Op& op, Extent extent, const StepPlan& step, const Devi
   const bool multiplies = chosen.matmul != nullptr || chosen.attention != nullptr;
   if (multiplies) launch.arithmetic.multiplied_in = multiplied_in(op);
   if (chosen.matmul != nullptr) return lower_matmul(op, called(*chosen.matmul, op, extent, device), device, launch);
-  if (chosen.attention != nullptr)
+  if (chosen.attention != nullptr) {
+    launch.draws_alike = chosen.attention == &dculab_gpu::kAttention;
     return lower_attention(op, step, *chosen.attention, device, kernels.parameters, launch);
+  }
   if (const KvOpLowering lower_kv_op = kv_op_lowering(op.kind)) return lower_kv_op(op, device, launch);
   if (op.kind == OpKind::delta_rule) return lower_delta_rule(op, device, launch);
   if (op.kind == OpKind::index_scores) return lower_index_scores(op, kernels.entries.scored_entries, device, launch);

@@ -113,6 +113,17 @@ AttentionWork attention_work(const Gqa& attention, const EngineOptions& options,
 
 int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1) / block_size - begin / block_size; }
 
+TouchedBlocks touched_blocks(const Batch& batch, int block_size) {
+  TouchedBlocks touched;
+  for (const SequenceSlice& sequence : batch.sequences) {
+    const int begin = sequence.num_computed_tokens + sequence.num_unwritten_tokens;
+    if (begin == sequence.context_tokens()) continue;
+    touched.all += blocks_of(begin, sequence.context_tokens(), block_size);
+    touched.widened += begin % block_size == 0 ? 0 : 1;
+  }
+  return touched;
+}
+
 Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase) {
   Op op;
   op.kind = phase == Phase::decode ? OpKind::attention_decode : OpKind::attention_prefill;

@@ -42,6 +42,12 @@ inline constexpr double kBlockIdBytes = 4;
 // Blocks that hold tokens [begin, end).
 [[nodiscard]] int blocks_of(int begin, int end, int block_size);
 
+// Blocks into which the step writes new tokens; those of them that had some before.
+struct TouchedBlocks {
+  double all = 0, widened = 0;
+};
+[[nodiscard]] TouchedBlocks touched_blocks(const Batch& batch, int block_size);
+
 // The attention op of one layer for the sequences of `batch` in `phase`; num_sequences == 0 when there are none. With a
 // sliding window only the tokens that the kernel loads count: the window, rounded up to whole tiles.
 [[nodiscard]] Op plan_attention(const Gqa& attention, const EngineOptions& options, const Batch& batch, Phase phase);

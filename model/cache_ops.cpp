@@ -1,4 +1,5 @@
 // Ops that write the KV cache.
+#include "model/attention_work.hpp"
 #include "model/decoder_ops.hpp"
 #include "model/kv/kv_plans.hpp"
 
@@ -22,6 +23,8 @@ Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
     op.add({OperandRole::output, activations(sizes, tokens * heads.query_width()), activations(sizes, heads.head_dim)});
   }
   op.attention.kv_dtype = sizes.options.kv_cache_dtype;
+  op.attention.block_size = sizes.options.block_size;
+  op.attention.kv_blocks = touched_blocks(batch, sizes.options.block_size).all;
   if (!attention.shares_kv) kv_format_plan(sizes.options.kv_cache_dtype).add_cache_writes(op, sizes, batch);
   return op;
 }

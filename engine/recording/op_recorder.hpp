@@ -1,5 +1,6 @@
 // Address traces of the ops of a step: the GPU kernels run on the host, lane by lane, on one layer of a model whose
-// values do not matter.
+// values do not matter. Only attention over critical blocks goes by them: the layer's ops before it run too, on weights
+// and a cache of random values, so that each KV head chooses blocks of its own.
 #pragma once
 
 #include <string_view>

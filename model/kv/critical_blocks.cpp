@@ -24,22 +24,6 @@ namespace {
           .kv_dtype = options.kv_cache_dtype};
 }
 
-// Blocks that get new tokens; those of them that had some before, whose bounds widen.
-struct TouchedBlocks {
-  double all = 0, widened = 0;
-};
-
-[[nodiscard]] TouchedBlocks touched_blocks(const Batch& batch, int block_size) {
-  TouchedBlocks touched;
-  for (const SequenceSlice& sequence : batch.sequences) {
-    const int begin = sequence.num_computed_tokens + sequence.num_unwritten_tokens;
-    if (begin == sequence.context_tokens()) continue;
-    touched.all += blocks_of(begin, sequence.context_tokens(), block_size);
-    touched.widened += begin % block_size == 0 ? 0 : 1;
-  }
-  return touched;
-}
-
 // Keys are read where rope_and_cache has just written them. Two comparisons a value.
 [[nodiscard]] Op plan_update(const StepSizes& sizes, const Batch& batch) {
   const Heads& heads = sizes.heads();

@@ -19,6 +19,14 @@ double busy_simds(const Machine& machine, const Parallelism& parallel) {
   return std::min(1.0, waves / machine.waves.simds_per_unit);
 }
 
+// Workgroups of full rounds, and of a last one that may leave units idle, take turns.
+double drawing_units(const Machine& machine, const Parallelism& parallel) {
+  const double units = machine.compute_units;
+  const double before = (parallel.rounds - 1) * units * parallel.workgroups_per_unit;
+  const double drawn = units * parallel.workgroups / (before + std::max(parallel.workgroups - before, units));
+  return std::min(drawn, parallel.concurrent);
+}
+
 Parallelism parallelism(const Machine& machine, const lower::Launch& launch, Team team) {
   Parallelism result;
   result.team = team;

@@ -75,7 +75,7 @@ class LeastOfSplits {
     finest.compute = any.compute * any.parallel.busy_units() / units;
     PerLevel<Seconds> levels{};
     for (std::size_t level = 0; level < lowered_.machine.memory.size(); ++level)
-      levels[level] = finest.bytes[level] / delivered(lowered_, units, level);
+      levels[level] = finest.bytes[level] / delivered(lowered_, finest.parallel, level);
     return resources_of(lowered_, finest, levels);
   }
 

@@ -40,7 +40,9 @@ enum class BoundKind : std::uint8_t { compute, memory, latency, launch, exchange
 
 struct Bound {
   BoundKind kind = BoundKind::launch;
-  std::size_t level = 0;  // of Machine::memory, when kind is memory
+  // Of Machine::memory, when kind is memory; when it is latency, the shared level that too few workgroups draw on, if
+  // any.
+  std::size_t level = 0;
 
   friend bool operator==(const Bound&, const Bound&) = default;
 };

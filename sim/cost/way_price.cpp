@@ -33,7 +33,7 @@ using lower::Overlap;
     const Bytes here = bytes.arriving[level];
     const bool last = level + 1 == levels;
     price.hit_rate[level] = last || here <= Bytes{} ? 1 : std::max(0.0, 1 - bytes.arriving[level + 1] / here);
-    const BytesPerSecond deliverable_here = delivered(lowered, price.parallel.active_units, level);
+    const BytesPerSecond deliverable_here = delivered(lowered, price.parallel, level);
     price.bandwidth[level] = std::min(deliverable_here, in_flight / latencies[level]);
     times[level] = here / deliverable_here;
     price.floor = std::max(price.floor, here / machine.memory[level].bandwidth);
@@ -55,9 +55,22 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }
 
-[[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const PerLevel<Seconds>& levels) {
+// Attention of fewer workgroups than units, in one round, that draw less than a shared level delivers: more bytes, of
+// more of them, take no longer.
+[[nodiscard]] bool waits_for_loads(const OpPrice& price, const Machine& machine, const Launch& launch,
+                                   std::size_t level) {
+  const Parallelism& parallel = price.parallel;
+  return machine.kind == lower::DeviceKind::gpu && launch.arithmetic.pipe == lower::Pipe::attention &&
+         machine.memory[level].scope == Scope::device && parallel.rounds == 1 &&
+         parallel.concurrent < machine.compute_units &&
+         drawing_units(machine, launch, level, parallel) < machine.compute_units;
+}
+
+[[nodiscard]] Bound bound_of(const OpPrice& price, const Machine& machine, const Launch& launch,
+                             const PerLevel<Seconds>& levels) {
   const auto slowest = static_cast<std::size_t>(std::max_element(levels.begin(), levels.end()) - levels.begin());
   Bound bound{BoundKind::memory, slowest};
+  if (waits_for_loads(price, machine, launch, slowest)) bound.kind = BoundKind::latency;
   Seconds largest = levels[slowest];
   const auto consider = [&](BoundKind kind, Seconds time) {
     if (time <= largest) return;
@@ -66,6 +79,7 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   };
   if (price.adding > largest) {
     largest = price.adding;
+    bound.kind = BoundKind::memory;
     bound.level = std::max<std::size_t>(machine.memory.size(), 2) - 2;  // the last cache
   }
   consider(BoundKind::compute, price.compute);
@@ -101,17 +115,17 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
 [[nodiscard]] Seconds streaming_weights(const OpPrice& price, const Machine& machine, const Launch& launch,
                                         Bytes weights, double share) {
   const std::size_t dram = machine.memory.size() - 1;
-  const double units = price.parallel.active_units;
-  const double active = deliverable(machine, dram, units, drawing_units(machine, launch, dram, units)) /
-                        deliverable(machine, dram, machine.compute_units);
+  const double active =
+      deliverable(machine, dram, price.parallel.active_units, drawing_units(machine, launch, dram, price.parallel)) /
+      deliverable(machine, dram, machine.compute_units);
   return weights / (share * active * machine.dram().bandwidth);
 }
 
 }  // namespace
 
-BytesPerSecond delivered(const Lowered& lowered, double active_units, std::size_t level) {
-  return deliverable(lowered.machine, level, active_units,
-                     drawing_units(lowered.machine, lowered.launch, level, active_units));
+BytesPerSecond delivered(const Lowered& lowered, const Parallelism& parallel, std::size_t level) {
+  return deliverable(lowered.machine, level, parallel.active_units,
+                     drawing_units(lowered.machine, lowered.launch, level, parallel));
 }
 
 Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLevel<Seconds>& levels) {
@@ -157,7 +171,7 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
                            ? beside_neighbours(resources, price.parallel, on_each, overlap, norm)
                            : smooth_max(resources, norm);
   price.seconds = price.launch + price.lookups + price.chain + price.adding + price.in_turn + busy;
-  price.bound = bound_of(price, machine, levels);
+  price.bound = bound_of(price, machine, launch, levels);
   return price;
 }
 

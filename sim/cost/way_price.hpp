@@ -29,7 +29,7 @@ struct Way {
 [[nodiscard]] OpPrice price_way(const Lowered& lowered, const Way& way);
 
 // By a level, to as many busy units.
-[[nodiscard]] BytesPerSecond delivered(const Lowered& lowered, double active_units, std::size_t level);
+[[nodiscard]] BytesPerSecond delivered(const Lowered& lowered, const Parallelism& parallel, std::size_t level);
 
 // What keeps the op busy at once: each level, then arithmetic, then latency. A matmul that was measured with weights
 // from DRAM takes that time in place of DRAM's and arithmetic's, since both are in it and overlap as they do. What

@@ -50,12 +50,15 @@ PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& 
   return result;
 }
 
-double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index, double active_units) {
+double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index,
+                     const Parallelism& parallel) {
+  if (machine.memory[index].scope == Scope::compute_unit) return parallel.active_units;
   const bool dram = index + 1 == machine.memory.size();
-  if (!launch.draws_for_idle || !dram || index == 0) return active_units;
-  if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return active_units;
+  const double drawing = launch.draws_alike ? drawing_units(machine, parallel) : parallel.active_units;
+  if (!launch.draws_for_idle || !dram || index == 0) return drawing;
+  if (machine.dram().bandwidth_per_unit > BytesPerSecond{}) return drawing;
   const double shares = std::max(1.0, machine.memory[index - 1].bandwidth / machine.dram().bandwidth);
-  return std::min<double>(machine.compute_units, active_units * shares);
+  return std::min<double>(machine.compute_units, std::max(drawing, parallel.active_units * shares));
 }
 
 BytesPerSecond deliverable(const Machine& machine, std::size_t index, double active_units) {

@@ -16,6 +16,9 @@
 //                    * ((T(0) + slab / L1 of a unit) / slabs ahead + (1 + steps) * latency of the scratchpad)
 //   bytes in flight = concurrent workgroups * waves * min(lanes * 16 B * 4 loads, 2 * found at once)
 //
+// Of a level that all units share, our own attention has the drawing units in the place of active ones in the second
+// line (parallelism.hpp).
+//
 // One unit's bandwidth, where its file does not say it, is its share; of a design with more units than the machine that
 // it was made of, the share that a unit has there (sharing_units). DRAM is not shared out: to a GPU's product, whose
 // slabs are fetched ahead, and to attention whose waits are priced otherwise, a unit that works can draw for idle ones
@@ -54,9 +57,9 @@ using PerLevel = std::array<T, kMaxMemoryLevels>;  // [machine.memory.size()] us
 // T(l) for every level, from the bytes that arrive at each. T(0) is the effective latency of the op.
 [[nodiscard]] PerLevel<Seconds> mean_latencies(const Machine& machine, const PerLevel<Bytes>& arriving);
 
-// Units whose share of level `index` the kernel has when `active_units` work.
+// Units whose share of level `index` the kernel has.
 [[nodiscard]] double drawing_units(const Machine& machine, const lower::Launch& launch, std::size_t index,
-                                   double active_units);
+                                   const Parallelism& parallel);
 
 // The first three terms: what level `index` can deliver to `active_units` units, which have the share of
 // `drawing_units`.

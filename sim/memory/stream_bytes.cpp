@@ -92,7 +92,10 @@ class Descent {
     double lines = 1;
     if (stream_.rest != RestOfLine::same_workgroup && stream_.run > Bytes{}) lines = run_rounding(stream_.run, line);
     if (stream_.rest == RestOfLine::same_workgroup) lines = visits_to(line);
-    return 1 + (lines - 1) * asks_.rest_of_line;
+    double whole = 1;  // where the rest is found; of rows that lie apart, what is between them comes along
+    if (stream_.rest == RestOfLine::neighbours && stream_.pitch > stream_.run)
+      whole = std::min(lines, stream_.pitch / stream_.run);
+    return whole + (lines - whole) * asks_.rest_of_line;
   }
 
   void pass_private(const MemoryLevel& cache) {

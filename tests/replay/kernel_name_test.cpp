@@ -3,6 +3,7 @@
 #include "lower/dculab_gpu/kernel_id.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/retention_policies.hpp"
 
 namespace dculab {
 namespace {
@@ -42,7 +43,7 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     check_names(small_model(32, 2), options, uniform_batch(Phase::decode, batch, 3));
   }
   SECTION("for policies of the KV cache") {
-    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::fp8_e4m3);
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::fp8_e4m3, Dtype::int8);
     const KvRetention sinks{.policy = RetentionPolicy::sinks, .sink_tokens = 3, .window_tokens = 8};
     const KvRetention hitters{
         .policy = RetentionPolicy::heavy_hitters, .window_tokens = 8, .heavy_hitter_tokens = GENERATE(20, 5000)};
@@ -62,6 +63,14 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     check_names(model, options, uniform_batch(Phase::prefill, 1, 40));
     model.kinds[0].gqa().position.kind = PositionKind::alibi;
     check_names(model, options, uniform_batch(Phase::decode, 2, 160));  // completes a group
+  }
+  SECTION("for critical blocks") {
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e5m2);
+    options.kv_retention = critical(0.3);
+    options.block_size = 4;
+    const ModelShape model = small_model(GENERATE(64, 80), GENERATE(1, 2, 4));
+    check_names(model, options, uniform_batch(Phase::decode, 2, 50));
+    check_names(model, options, uniform_batch(Phase::prefill, 1, 9));
   }
   SECTION("for int8 weights with 8-bit activations") {
     options.weights = {Dtype::int8, -1};
@@ -90,7 +99,7 @@ TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
     }
   }
   SECTION("for each format of the cache, head size and group") {
-    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+    options.kv_cache_dtype = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8);
     options.activation_dtype = GENERATE(Dtype::f16, Dtype::f32);
     const ModelShape model = small_model(GENERATE(64, 80, 128), GENERATE(1, 2, 4));
     check_names(model, options, uniform_batch(Phase::decode, 1, 5));

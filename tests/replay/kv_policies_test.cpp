@@ -1,5 +1,7 @@
-// The kernels of policies of the KV cache: the closed form of their traffic against the replay of what they touch.
+// The kernels of policies and formats of the KV cache: the closed form of their traffic against the replay of what they
+// touch.
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 #include "core/kv/table.hpp"
@@ -16,14 +18,16 @@ struct PolicyCase {
   KvRetention retention;
   int kv_heads, head_dim, block_size, batch;
   Dtype kv = Dtype::f16;
+  int context = 0;  // 0: as much as the cache keeps
+  Phase phase = Phase::decode;
 };
 
-[[nodiscard]] ModelShape model_of(int kv_heads, int head_dim) {
+[[nodiscard]] ModelShape model_of(const PolicyCase& what) {
   ModelShape model;
   model.name = "llama";
   model.layers.assign(1, 0);
-  model.kinds[0].gqa().heads = {8, kv_heads, head_dim};
-  model.hidden_size = 8 * head_dim;
+  model.kinds[0].gqa().heads = {8, what.kv_heads, what.head_dim};
+  model.hidden_size = 64;  // no matrix is compared
   model.kinds[0].mlp.intermediate_size = 64;
   model.vocab_size = 200;
   model.max_position_embeddings = 4096;
@@ -31,30 +35,20 @@ struct PolicyCase {
   return model;
 }
 
-struct KiviCase {
-  std::string op;
-  Phase phase;
-  int kv_heads, head_dim, block_size, batch, context;
-  Dtype kv = Dtype::kivi4;
-};
-
-// Calls report(comparison, machine).
-template <class Report>
-void replay_kivi(const KiviCase& what, Report&& report) {
-  EngineOptions options;
-  options.block_size = what.block_size;
-  options.kv_cache_dtype = what.kv;
-  options.weights = {Dtype::f16, 0};
-  const ModelShape model = model_of(what.kv_heads, what.head_dim);
-  const Batch batch = uniform_batch(what.phase, what.batch, what.context);
-  for (const sim::Machine& machine : kernel_machines()) {
-    const engine::RecordedOp op =
-        engine::record_op(model, options, batch, what.op, machine.waves.wave_size, lower::dculab_gpu::Units::vector);
-    report(sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off), machine.name);
+// Each sequence is at a position of its own.
+[[nodiscard]] Batch batch_of(const PolicyCase& what) {
+  const int context =
+      what.context > 0 ? what.context : static_cast<int>(kv_capacity(what.retention, what.block_size)) + 1;
+  Batch batch = uniform_batch(what.phase, what.batch, context, what.retention, what.block_size);
+  for (SequenceSlice& sequence : batch.sequences) {
+    const int id = static_cast<int>(sequence.id);
+    if (what.context == 0) sequence.num_evicted_tokens += id * what.block_size;
+    if (what.context > 0 && what.phase == Phase::decode) sequence.num_computed_tokens += id;
   }
+  return batch;
 }
 
-// A step in which every sequence is full. Calls report(comparison, machine).
+// Calls report(comparison, machine).
 template <class Report>
 void replay_policy(const PolicyCase& what, Report&& report) {
   EngineOptions options;
@@ -62,28 +56,19 @@ void replay_policy(const PolicyCase& what, Report&& report) {
   options.kv_cache_dtype = what.kv;
   options.kv_retention = what.retention;
   options.weights = {Dtype::f16, 0};
-  const auto context = static_cast<int>(kv_capacity(what.retention, what.block_size)) + 1;
-  Batch batch = uniform_batch(Phase::decode, what.batch, context, what.retention, what.block_size);
-  for (SequenceSlice& sequence : batch.sequences)  // each at a position of its own
-    sequence.num_evicted_tokens += static_cast<int>(sequence.id) * what.block_size;
+  const Batch batch = batch_of(what);
   for (const sim::Machine& machine : kernel_machines()) {
-    const engine::RecordedOp op = engine::record_op(model_of(what.kv_heads, what.head_dim), options, batch, what.op,
-                                                    machine.waves.wave_size, lower::dculab_gpu::Units::vector);
+    const engine::RecordedOp op = engine::record_op(model_of(what), options, batch, what.op, machine.waves.wave_size,
+                                                    lower::dculab_gpu::Units::vector);
     report(sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off), machine.name);
   }
 }
 
-}  // namespace
-
-TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay", "[once]") {
-  const PolicyCase cases[] = {{"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3},
-                              {"shift_sink_keys", sinks_of(32, 60), 8, 64, 16, 8, Dtype::fp8_e4m3},
-                              {"attention_scores", hitters_of(300, 212), 8, 128, 16, 1},
-                              {"attention_scores", hitters_of(200, 312), 2, 128, 16, 4},
-                              {"attention_scores", hitters_of(800, 800), 4, 64, 64, 2, Dtype::bf16}};
+void check_bytes(std::initializer_list<PolicyCase> cases) {
   for (const PolicyCase& what : cases)
     replay_policy(what, [&](const sim::ReplayComparison& comparison, const std::string& machine) {
-      INFO(what.op << ", " << what.kv_heads << " KV heads of " << what.head_dim << ", " << machine << ", "
+      INFO(what.op << ", " << what.kv_heads << " KV heads of " << what.head_dim << ", blocks of " << what.block_size
+                   << ", " << what.batch << " x " << what.context << ", " << name(what.kv) << ", " << machine << ", "
                    << comparison.kernel);
       const auto& dram = comparison.levels.back();
       CAPTURE(dram.closed_form.value(), dram.replayed.value());
@@ -92,21 +77,50 @@ TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay"
     });
 }
 
+}  // namespace
+
+TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay", "[once]") {
+  check_bytes({{"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3},
+               {"shift_sink_keys", sinks_of(32, 60), 8, 64, 16, 8, Dtype::fp8_e4m3},
+               {"attention_scores", hitters_of(300, 212), 8, 128, 16, 1},
+               {"attention_scores", hitters_of(200, 312), 2, 128, 16, 4},
+               {"attention_scores", hitters_of(800, 800), 4, 64, 64, 2, Dtype::bf16}});
+}
+
 TEST_CASE("KIVI caches: closed-form bytes are within 5 % of the replay", "[once]") {
-  const KiviCase cases[] = {{"attention_decode", Phase::decode, 8, 128, 16, 2, 1500},
-                            {"attention_decode", Phase::decode, 2, 64, 32, 4, 900, Dtype::kivi2},
-                            {"attention_prefill", Phase::prefill, 2, 128, 16, 1, 400},
-                            {"attention_prefill", Phase::prefill, 4, 64, 64, 2, 300, Dtype::kivi2},
-                            {"rope_and_cache", Phase::decode, 8, 128, 16, 4, 640},
-                            {"rope_and_cache", Phase::prefill, 2, 128, 32, 1, 320, Dtype::kivi2}};
-  for (const KiviCase& what : cases)
-    replay_kivi(what, [&](const sim::ReplayComparison& comparison, const std::string& machine) {
-      INFO(what.op << ", " << what.kv_heads << " KV heads of " << what.head_dim << ", " << name(what.kv) << ", "
-                   << machine << ", " << comparison.kernel);
-      const auto& dram = comparison.levels.back();
-      CAPTURE(dram.closed_form.value(), dram.replayed.value());
-      CHECK(std::abs(dram.closed_form / dram.replayed - 1) <= 0.05);
-    });
+  check_bytes({{"attention_decode", {}, 8, 128, 16, 2, Dtype::kivi4, 1500},
+               {"attention_decode", {}, 2, 64, 32, 4, Dtype::kivi2, 900},
+               {"attention_prefill", {}, 2, 128, 16, 1, Dtype::kivi4, 400, Phase::prefill},
+               {"attention_prefill", {}, 4, 64, 64, 2, Dtype::kivi2, 300, Phase::prefill},
+               {"rope_and_cache", {}, 8, 128, 16, 1, Dtype::kivi4, 640},
+               {"rope_and_cache", {}, 2, 128, 32, 1, Dtype::kivi2, 320, Phase::prefill}});
+}
+
+TEST_CASE("critical blocks: closed-form bytes are within 5 % of the replay", "[once]") {
+  check_bytes({{"update_block_bounds", critical(0.25), 2, 128, 16, 3, Dtype::f16, 700},
+               {"update_block_bounds", critical(0.25), 8, 64, 32, 20, Dtype::bf16, 200},
+               {"update_block_bounds", critical(0.25), 4, 80, 8, 9, Dtype::fp8_e4m3, 77},
+               {"update_block_bounds", critical(0.25), 4, 128, 16, 2, Dtype::f16, 300, Phase::prefill},
+               {"choose_critical_blocks", critical(0.25), 2, 128, 16, 1, Dtype::f16, 3000},
+               {"choose_critical_blocks", critical(0.1), 8, 64, 4, 4, Dtype::f16, 1500},
+               {"choose_critical_blocks", critical(0.4), 4, 80, 64, 3, Dtype::fp8_e4m3, 2000},
+               {"attention_decode", critical(0.25), 2, 128, 16, 1, Dtype::f16, 4000},
+               {"attention_decode", critical(0.1), 8, 64, 4, 4, Dtype::f16, 1500},
+               {"attention_decode", critical(0.4), 4, 128, 64, 3, Dtype::bf16, 2000},
+               {"attention_decode", critical(0.2), 4, 80, 8, 2, Dtype::fp8_e4m3, 1200}});
+}
+
+TEST_CASE("int8 caches: closed-form bytes are within 5 % of the replay", "[once]") {
+  check_bytes({{"rope_and_cache", {}, 2, 128, 16, 3, Dtype::int8, 700},
+               {"rope_and_cache", {}, 8, 64, 32, 20, Dtype::int8, 200},
+               {"rope_and_cache", {}, 4, 80, 8, 9, Dtype::int8, 77},
+               {"rope_and_cache", {}, 4, 128, 16, 2, Dtype::int8, 300, Phase::prefill},
+               {"attention_decode", {}, 2, 128, 16, 1, Dtype::int8, 3000},
+               {"attention_decode", {}, 8, 64, 32, 4, Dtype::int8, 700},
+               {"attention_decode", {}, 1, 128, 8, 3, Dtype::int8, 1000},
+               {"attention_decode", {}, 4, 80, 64, 2, Dtype::int8, 900},
+               {"attention_prefill", {}, 2, 128, 16, 2, Dtype::int8, 300, Phase::prefill},
+               {"attention_prefill", {}, 8, 64, 32, 1, Dtype::int8, 200, Phase::prefill}});
 }
 
 }  // namespace dculab

@@ -1,4 +1,6 @@
 // What decodes cost that load only critical blocks: bounds of all blocks, and K and V of those that are chosen.
+#include <algorithm>
+
 #include "core/kv/retention.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
@@ -75,6 +77,27 @@ TEST_CASE("a smaller budget loads less, and the bounds stay") {
   const StepPlan plan = plan_step(llama_3_8b(), whole, uniform_batch(Phase::decode, kBatch, kContext));
   CHECK(price_step(machine, plan).seconds >
         price_step(machine, plan_step(llama_3_8b(), options_of(16, 0.25), plan.batch)).seconds);
+}
+
+TEST_CASE("few chosen tokens take as long as those of a workgroup on each unit, and a few more hardly longer") {
+  const Machine machine = mi50_like();  // 60 units
+  const std::size_t dram = machine.memory.size() - 1;
+  const auto attending = [&machine](int partitions) {  // of 512 tokens, for each of 8 KV heads
+    const double budget = partitions / 32.0;
+    const StepPlan plan = plan_step(llama_3_8b(), options_of(16, budget), uniform_batch(Phase::decode, 1, 32 * 512));
+    const OpPrice price = price_step(machine, plan)
+                              .ops[static_cast<std::size_t>(
+                                  std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind) - plan.ops.begin())];
+    REQUIRE(price.parallel.workgroups == 8 * partitions);
+    return price;
+  };
+  const OpPrice three = attending(3), seven = attending(7), eight = attending(8);
+  CHECK(seven.bytes[dram] > 2 * three.bytes[dram]);
+  CHECK(seven.seconds < 1.02 * three.seconds);
+  CHECK(name(seven.bound, machine) == "latency");
+  REQUIRE(eight.parallel.workgroups_per_unit >= 2);
+  CHECK(eight.seconds < 1.2 * seven.seconds);
+  CHECK(name(eight.bound, machine) == "DRAM");
 }
 
 }  // namespace dculab::sim::test

@@ -236,9 +236,11 @@ TEST_CASE("the bound is the largest term, and the time at least that") {
       const Seconds largest = std::max(
           {price.compute, price.memory, price.adding, price.latency, price.lookups, price.chain, price.launch});
       CHECK(price.seconds >= largest);
-      const bool latency = price.bound.kind == BoundKind::latency;
+      const bool latency = price.bound.kind == BoundKind::latency, draws_little = latency && price.bound.level > 0;
+      if (draws_little) CHECK(price.parallel.concurrent < each.machine.compute_units);
       const Seconds named = price.bound.kind == BoundKind::compute  ? price.compute
                             : price.bound.kind == BoundKind::memory ? std::max(price.memory, price.adding)
+                            : draws_little                          ? price.memory
                             : latency ? std::max({price.latency, price.lookups, price.chain})
                                       : price.launch;
       CHECK(named == largest);
