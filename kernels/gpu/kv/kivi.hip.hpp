@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kKiviThreads) quantize_groups_kernel(KiviToken
   }
 }
 
-// Grid: tokens that a sequence keeps, the newest last; sequences.
+// Grid: new tokens that a sequence keeps, the newest first; sequences.
 template <int kWave>
 __global__ void __launch_bounds__(kKiviThreads) keep_residual_kernel(KiviTokens args) {
   const KvCacheView& cache = args.cache;

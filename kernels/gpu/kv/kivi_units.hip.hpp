@@ -68,7 +68,7 @@ struct KiviPlace {
   int seq, computed, context;
   int first_new_token;  // of the call
 
-  // `new_tokens` null: one a sequence.
+  // query_start_loc null: one new token a sequence.
   __device__ __forceinline__ KiviPlace(int index, const std::int32_t* query_start_loc, const std::int32_t* context_lens)
       : seq(index), context(load(context_lens + index)) {
     first_new_token = query_start_loc == nullptr ? index : load(query_start_loc + index);
