@@ -125,7 +125,7 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu in kivi4 and kivi
     options.engine.max_num_seqs = 2;
     options.engine.max_num_batched_tokens = 24;
     constexpr int kTokens = kSanitized ? 40 : 64, kBlocks = kSanitized ? 20 : 30;
-    options.kv_cache_memory = kBlocks * kv_block_bytes(shape, options.engine.block_size, dtype) +
+    options.kv_cache_memory = kBlocks * kv_block_bytes(shape, options.engine) +
                               options.engine.max_num_seqs * kv_residual_bytes(shape, dtype, 32);
     const auto texts = [&](DeviceKind device) {
       options.device = {device, 0};
