@@ -106,7 +106,7 @@ TEST_CASE("T_eff is H * T_cache + (1 - H) * T_DRAM") {
 }
 
 TEST_CASE("what all units share is drawn by workgroups, wherever they run: only a last round may leave some of it") {
-  Machine machine = ideal_gpu();
+  Machine machine = mi50_like();
   machine.compute_units = 100;
   const auto drawing = [&machine](double workgroups, double per_unit) {
     lower::Launch launch;
