@@ -105,6 +105,27 @@ TEST_CASE("T_eff is H * T_cache + (1 - H) * T_DRAM") {
   CHECK(latencies[1].value() == Approx(350e-9));
 }
 
+TEST_CASE("what all units share is drawn by workgroups, wherever they run: only a last round may leave some of it") {
+  Machine machine = mi50_like();
+  machine.compute_units = 100;
+  const auto drawing = [&machine](double workgroups, double per_unit) {
+    lower::Launch launch;
+    launch.grid.workgroups = launch.grid.most_workgroups = workgroups;
+    launch.workgroups_per_unit = per_unit;
+    return drawing_units(machine, parallelism(machine, launch));
+  };
+  CHECK(drawing(60, 2) == 60);
+  CHECK(drawing(101, 2) == 100);
+  CHECK(drawing(200, 2) == 100);
+  CHECK(drawing(250, 2) == Approx(100 * 250.0 / (200 + 100)));  // 50 that start when 200 have ended take a share each
+  CHECK(drawing(128, 1) == Approx(64));                         // as active units
+  lower::Launch ragged;
+  ragged.grid.workgroups = ragged.grid.most_workgroups = 150;
+  ragged.workgroups_per_unit = 2;
+  ragged.grid.walked_tokens = 8000, ragged.grid.longest_walk_tokens = 1000;
+  CHECK(drawing_units(machine, parallelism(machine, ragged)) == 8);
+}
+
 TEST_CASE("Little's law: outstanding lines over latency, per active unit") {
   Machine machine = cpu_like();
   machine.sustained.dram_bandwidth = 1;
