@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "config/step_words.hpp"
+#include "core/kv/table.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::config {
@@ -46,7 +47,11 @@ void read_skip(MapReader& reader, KvSkip& skip) {
 void read_kv_cache(MapReader reader, EngineOptions& options) {
   read_retention(reader, options.kv_retention);
   read_skip(reader, options.kv_skip);
+  const Node* dtype = reader.optional("dtype");
   reader.optional("dtype", options.kv_cache_dtype);
+  if (dtype != nullptr && !is_kv_format(options.kv_cache_dtype))
+    reader.complain(*dtype, "kv_cache.dtype: " + in_quotes(dtype->text) + " is no format of a KV cache; use one of " +
+                                kv_format_names());
   reader.optional("block_size", options.block_size, between(1, 256));
   const Node* block_size = reader.optional("block_size");
   if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))

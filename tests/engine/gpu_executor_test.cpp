@@ -88,7 +88,7 @@ TEST_CASE("critical blocks take what is counted with their first step, and nothi
   const double of_batch = 4 * (2 * (8 + 1) + 8);  // new tokens of each phase; budgets
   CHECK(static_cast<double>(first.allocated - made.allocated) ==
         8 * gpu_kv_policy_memory(shape, stepper.engine()).value() + of_batch);
-  static_cast<void>(stepper.step({{0, Phase::decode, {5}}, {1, Phase::prefill, tokens_from(7, 100)}}));
+  static_cast<void>(stepper.step({{1, Phase::prefill, tokens_from(7, 100)}, {0, Phase::decode, {5}}}));
   static_cast<void>(stepper.step({{0, Phase::decode, {6}}, {1, Phase::decode, {40}}}));
   CHECK(device->counts().allocations == first.allocations);
 }
