@@ -124,14 +124,18 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu in kivi4 and kivi
     options.engine.block_size = 4;
     options.engine.max_num_seqs = 2;
     options.engine.max_num_batched_tokens = 24;
-    constexpr int kTokens = kSanitized ? 40 : 64, kBlocks = kSanitized ? 20 : 30;
+    constexpr int kTokens = kSanitized ? 6 : 16, kBlocks = kSanitized ? 24 : 26;
     options.kv_cache_memory = kBlocks * kv_block_bytes(shape, options.engine) +
                               options.engine.max_num_seqs * kv_residual_bytes(shape, dtype, 32);
     const auto texts = [&](DeviceKind device) {
       options.device = {device, 0};
       Generator generator(kModels / "dculab-tiny", options);
       std::vector<TextRequest> requests;
-      for (const char* prompt : {"Once upon a time", "The dog ran to the park, and"})
+      for (const char* prompt :
+           {"Once upon a time there was a little girl who lived near the meadow. She liked to spend time with Kate and "
+            "Grandpa. It was raining, so she put on a warm coat. Olive and Kate wanted to build a house",
+            "The dog ran to the park, and there was a frog. Tom wanted to become a baker. He needed wood, nails and a "
+            "long rope. They worked from morning until evening. But in the night it rained"})
         requests.push_back({.prompt = prompt, .max_tokens = kTokens, .eos = EosHandling::ignore});
       const Generation generation = generator.generate(requests);
       CHECK(generation.report.num_preemptions > 0);
