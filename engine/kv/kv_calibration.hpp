@@ -16,6 +16,10 @@ struct KvLayerCalibration {
   std::vector<float> centres, half_ranges;                                    // [kv_width]
   std::array<std::vector<float>, kCalibratedBits.size()> k_levels, v_levels;  // [2^bits] of each of kCalibratedBits
 
+  // Over the channels, in magnitude; 0 where there are none.
+  [[nodiscard]] float largest_centre() const;
+  [[nodiscard]] float largest_half_range() const;
+
   friend bool operator==(const KvLayerCalibration&, const KvLayerCalibration&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/kv/kvquant.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "engine/kv/kv_calibration.hpp"
@@ -35,7 +36,8 @@ void require_kvquant_served(const ModelShape& model, const KvCacheOptions& optio
                        " values of K a token and layer; use int8 or fp8_e4m3");
   if (options.calibration == nullptr)
     throw InputError(asked + " needs to know what K and V of " + model.name +
-                     " are like: `dculab calibrate-kv` writes kv_cache.safetensors for the model's folder");
+                     " are like: `dculab quantize --method none --kv-cache-dtype " + std::string(name(options.dtype)) +
+                     "` writes a folder with its kv_cache.safetensors");
 }
 
 [[nodiscard]] int width_of(const KvLayerSize& layer) { return layer.num_kv_heads * layer.head_dim; }
@@ -105,6 +107,15 @@ const KvLayout kKvQuantLayout{.require_served = require_kvquant_served,
                               .extras = kvquant_extras,
                               .of_heads = kvquant_of_heads,
                               .fill_randomly = fill_kvquant};
+
+float KvLayerCalibration::largest_centre() const {
+  const auto largest = std::ranges::max_element(centres, {}, [](float value) { return std::abs(value); });
+  return largest == centres.end() ? 0.0F : std::abs(*largest);
+}
+
+float KvLayerCalibration::largest_half_range() const {
+  return half_ranges.empty() ? 0.0F : std::ranges::max(half_ranges);
+}
 
 std::shared_ptr<const KvCalibration> made_up_calibration(const ModelShape& model) {
   constexpr float kHalfRange = 4.0F;

@@ -86,7 +86,7 @@ TEST_CASE("a channel's range leaves half a per cent out on either side") {
   CHECK(fitted.half_ranges == std::vector<float>{495, 0});
 }
 
-TEST_CASE("the shipped model's calibration is what calibrate-kv makes of its text, and comes back from a file") {
+TEST_CASE("the shipped model's calibration is what its text says of it, and comes back from a file") {
   const ModelWeights weights = load_weights(kShipped);
   REQUIRE(weights.kv_calibration != nullptr);
   const KvCalibration made = calibrate_kv(weights, calibration_tokens(2048), 2, [](double) {});
@@ -137,7 +137,8 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
   for (const Dtype dtype : {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2}) {
     INFO(name(dtype));
     KvCacheOptions options{.num_blocks = 3, .block_size = 8, .dtype = dtype};
-    CHECK_THROWS_WITH(KvStorage(weights.shape, options), ContainsSubstring("calibrate-kv"));
+    CHECK_THROWS_WITH(KvStorage(weights.shape, options),
+                      ContainsSubstring("quantize --method none --kv-cache-dtype kvquant"));
     options.calibration = weights.kv_calibration;
     const KvStorage storage(weights.shape, options);
     // 4 layers of 256 channels: codes of K and V, 3 outliers of 4 bytes each, a scale of V.
@@ -147,7 +148,8 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
   }
   ModelWeights none = weights;
   none.kv_calibration = nullptr;
-  CHECK_THROWS_WITH(Stepper(none, {.kv_dtype = Dtype::kvquant4}), ContainsSubstring("calibrate-kv"));
+  CHECK_THROWS_WITH(Stepper(none, {.kv_dtype = Dtype::kvquant4}),
+                    ContainsSubstring("quantize --method none --kv-cache-dtype kvquant"));
   CHECK_THROWS_WITH(Stepper(weights, {.kv_dtype = Dtype::kvquant4, .division = {.tensor_parallel_size = 2}}),
                     ContainsSubstring("K and V of all heads"));
 }
