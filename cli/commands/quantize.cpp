@@ -34,6 +34,7 @@ struct QuantizeChoices {
   std::string method = "gptq";
   std::optional<int> bits, group_size;        // absent: 4 and 128, or what the method has
   std::optional<std::string> kv_cache_dtype;  // that is calibrated
+  std::string fisher_file;
   bool desc_act = false;
   bool sym = false;
   bool lm_head = false;
@@ -75,6 +76,9 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
          {"--bits", "--group-size", "--desc-act", "--sym", "--lm-head", "--one-pass", "--checkpoint-format"})
       refuse(option, true);
   }
+  if (!choices.fisher_file.empty() &&
+      !(choices.kv_cache_dtype && is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())))
+    throw InputError("--fisher", "needs --kv-cache-dtype kvquant4, kvquant3 or kvquant2");
   if (choices.one_pass && choices.calibration_file.empty())
     throw InputError("--one-pass", "does nothing without --calibration");
   refuse("--damp", choices.method != name(QuantizationMethod::gptq));
@@ -150,7 +154,9 @@ void calibrate_kv_cache(const QuantizeChoices& choices, const engine::ModelWeigh
   ProgressBar bar;
   const auto show_progress = [&bar](double share) { bar.update("keys and values", share); };
   if (is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())) {
-    folder.kv_calibration = engine::calibrate_kv(weights, tokens, worker_threads(choices), show_progress);
+    folder.kv_calibration = engine::calibrate_kv(
+        weights, tokens,
+        {.num_threads = worker_threads(choices), .fisher = choices.fisher_file, .on_progress = show_progress});
     answer.kv_calibration = folder.kv_calibration->layers;
   } else {
     find_kv_scales(answer, weights, tokens, {.num_threads = worker_threads(choices), .on_progress = show_progress},
@@ -216,6 +222,11 @@ void add_quantize(CLI::App& app) {
           "Also find what such a KV cache needs to know: fp8_e4m3 (scales of each layer's keys and values), kvquant4, "
           "kvquant3, kvquant2 (one file for all three)")
       ->check(CLI::IsMember({"fp8_e4m3", "kvquant4", "kvquant3", "kvquant2"}));
+  reads(command->add_option("--fisher", choices->fisher_file,
+                            "kvquant: how much the loss depends on each value of the calibration text's keys and "
+                            "values (scripts/model/fisher.py)"))
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
   command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()

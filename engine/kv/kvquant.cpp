@@ -55,7 +55,7 @@ std::vector<KvPart> kvquant_parts(const KvLayerSize& layer, const KvCacheOptions
   for (int tensor = 0; tensor < 2; ++tensor) add(outliers * kKvQuantOutlierBytes);
   add(kKvQuantScaleBytes);
   const std::size_t numbers =
-      2 * (std::size_t{1} << bits(options.dtype)) + 2 * static_cast<std::size_t>(width_of(layer));
+      4 * (std::size_t{1} << bits(options.dtype)) - 2 + 2 * static_cast<std::size_t>(width_of(layer));
   parts.push_back({.size = numbers * sizeof(float)});
   return parts;
 }
@@ -65,7 +65,8 @@ kernels::KvExtras kvquant_extras(std::span<const std::span<std::byte>> parts, co
   const KvLayerCalibration& known = options.calibration->layers[static_cast<std::size_t>(layer)];
   const auto which =
       static_cast<std::size_t>(std::ranges::find(kCalibratedBits, bits(options.dtype)) - kCalibratedBits.begin());
-  const std::array all{&known.k_levels[which], &known.v_levels[which], &known.centres, &known.half_ranges};
+  const KvCodebook &k = known.k[which], &v = known.v[which];
+  const std::array all{&k.levels, &v.levels, &k.bounds, &v.bounds, &known.centres, &known.half_ranges};
   std::size_t numbers = 0;
   for (const std::vector<float>* values : all) numbers += values->size();
   if (numbers * sizeof(float) != parts[5].size()) throw InputError("kv_cache.safetensors is of a model of other heads");
@@ -128,10 +129,11 @@ std::shared_ptr<const KvCalibration> made_up_calibration(const ModelShape& model
     layer.centres.assign(width, 0.0F);
     layer.half_ranges.assign(width, kHalfRange);
     for (std::size_t i = 0; i < kCalibratedBits.size(); ++i) {
-      const int levels = 1 << kCalibratedBits[i];
-      for (int level = 0; level < levels; ++level)
-        layer.k_levels[i].push_back(2 * static_cast<float>(level) / static_cast<float>(levels - 1) - 1);
-      layer.v_levels[i] = layer.k_levels[i];
+      const int last = (1 << kCalibratedBits[i]) - 1;
+      const auto place = [last](float level) { return 2 * level / static_cast<float>(last) - 1; };
+      for (int level = 0; level <= last; ++level) layer.k[i].levels.push_back(place(static_cast<float>(level)));
+      for (int level = 0; level < last; ++level) layer.k[i].bounds.push_back(place(static_cast<float>(level) + 0.5F));
+      layer.v[i] = layer.k[i];
     }
   }
   return calibration;

@@ -98,6 +98,8 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--method", "none"}, {"--method", "none does nothing without --kv-cache-dtype"});
   refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3"}, {"--kv-cache-dtype", "needs --calibration"});
   refuse({"--method", "none", "--kv-cache-dtype", "kvquant2", "--calibration", text}, {"fewer than 256"});
+  refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3", "--calibration", text, "--fisher", text},
+         {"--fisher", "needs --kv-cache-dtype kvquant4"});
   refuse({"--method", "none", "--kv-cache-dtype", "kivi2", "--calibration", text}, {"--kv-cache-dtype", "kivi2"});
   refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3", "--calibration", text, "--bits", "4"},
          {"--bits", "does nothing with --method none"});
