@@ -20,7 +20,6 @@ void add_import(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_calibrate(CLI::App& app);
-void add_calibrate_kv(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_regroup(CLI::App& app);
 void add_show(CLI::App& app);
@@ -40,7 +39,6 @@ inline void add_commands(CLI::App& app) {
   add_probe(app);
   add_import(app);
   add_quantize(app);
-  add_calibrate_kv(app);
   add_replay(app);
   add_calibrate(app);
   add_validate(app);

@@ -12,11 +12,13 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
+#include "core/kv/kvquant.hpp"
 #include "engine/calibration/kv_ranges.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
+#include "engine/quantize/kv_calibration_fit.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "files/input.hpp"
@@ -31,7 +33,8 @@ struct QuantizeChoices {
   std::string model;
   std::string method = "gptq";
   std::optional<int> bits, group_size;        // absent: 4 and 128, or what the method has
-  std::optional<std::string> kv_cache_dtype;  // whose scales are calibrated
+  std::optional<std::string> kv_cache_dtype;  // that is calibrated
+  std::string fisher_file;
   bool desc_act = false;
   bool sym = false;
   bool lm_head = false;
@@ -73,6 +76,9 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
          {"--bits", "--group-size", "--desc-act", "--sym", "--lm-head", "--one-pass", "--checkpoint-format"})
       refuse(option, true);
   }
+  if (!choices.fisher_file.empty() &&
+      !(choices.kv_cache_dtype && is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())))
+    throw InputError("--fisher", "needs --kv-cache-dtype kvquant4, kvquant3 or kvquant2");
   if (choices.one_pass && choices.calibration_file.empty())
     throw InputError("--one-pass", "does nothing without --calibration");
   refuse("--damp", choices.method != name(QuantizationMethod::gptq));
@@ -134,20 +140,29 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
   return model;
 }
 
-[[nodiscard]] std::vector<KvScaleRow> calibrate_kv_cache(const QuantizeChoices& choices, engine::ModelWeights weights,
-                                                         const std::vector<TokenId>& tokens,
-                                                         engine::QuantizedFolder& folder) {
-  ProgressBar bar;
-  const auto ranges = engine::observe_kv_ranges(
-      weights, tokens, {.num_threads = worker_threads(choices), .on_progress = [&bar](double share) {
-                          bar.update("keys and values", share);
-                        }});
-  bar.clear();
+void find_kv_scales(QuantizedAnswer& answer, engine::ModelWeights weights, const std::vector<TokenId>& tokens,
+                    const engine::TextRun& run, engine::QuantizedFolder& folder) {
+  const auto ranges = engine::observe_kv_ranges(weights, tokens, run);
   const std::vector<kernels::Fp8KvScales> scales = engine::e4m3_scales(ranges);
   folder.kv_scales = engine::kv_scale_tensors(weights, scales);
-  std::vector<KvScaleRow> rows;
-  for (std::size_t layer = 0; layer < ranges.size(); ++layer) rows.push_back({ranges[layer], scales[layer]});
-  return rows;
+  for (std::size_t layer = 0; layer < ranges.size(); ++layer)
+    answer.kv_scales.push_back({ranges[layer], scales[layer]});
+}
+
+void calibrate_kv_cache(const QuantizeChoices& choices, const engine::ModelWeights& weights,
+                        const std::vector<TokenId>& tokens, QuantizedAnswer& answer, engine::QuantizedFolder& folder) {
+  ProgressBar bar;
+  const auto show_progress = [&bar](double share) { bar.update("keys and values", share); };
+  if (is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())) {
+    folder.kv_calibration = engine::calibrate_kv(
+        weights, tokens,
+        {.num_threads = worker_threads(choices), .fisher = choices.fisher_file, .on_progress = show_progress});
+    answer.kv_calibration = folder.kv_calibration->layers;
+  } else {
+    find_kv_scales(answer, weights, tokens, {.num_threads = worker_threads(choices), .on_progress = show_progress},
+                   folder);
+  }
+  bar.clear();
 }
 
 void run_quantize(const QuantizeChoices& choices) {
@@ -163,7 +178,7 @@ void run_quantize(const QuantizeChoices& choices) {
   const std::vector<TokenId> tokens = read_calibration(choices, folder);
   answer.calibration_tokens = tokens.size();
   engine::QuantizedFolder written{.source = folder};
-  if (choices.kv_cache_dtype) answer.kv_scales = calibrate_kv_cache(choices, weights, tokens, written);
+  if (choices.kv_cache_dtype) calibrate_kv_cache(choices, weights, tokens, answer, written);
   if (quantizes_weights(choices)) {
     answer.model = quantize_weights(choices, answer.options, weights, tokens, written);
     for (const engine::QuantizedModule& module : answer.model->modules)
@@ -202,9 +217,16 @@ void add_quantize(CLI::App& app) {
   command->add_option("--checkpoint-format", choices->checkpoint_format, "gptq (zero points less 1) or gptq_v2")
       ->check(CLI::IsMember({"gptq", "gptq_v2"}));
   command
-      ->add_option("--kv-cache-dtype", choices->kv_cache_dtype,
-                   "fp8_e4m3: also find the scales of an FP8 KV cache, of the keys and the values of each layer")
-      ->check(CLI::IsMember({"fp8_e4m3"}));
+      ->add_option(
+          "--kv-cache-dtype", choices->kv_cache_dtype,
+          "Also find what such a KV cache needs to know: fp8_e4m3 (scales of each layer's keys and values), kvquant4, "
+          "kvquant3, kvquant2 (one file for all three)")
+      ->check(CLI::IsMember({"fp8_e4m3", "kvquant4", "kvquant3", "kvquant2"}));
+  reads(command->add_option("--fisher", choices->fisher_file,
+                            "kvquant: how much the loss depends on each value of the calibration text's keys and "
+                            "values (scripts/model/fisher.py)"))
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
   command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()

@@ -83,6 +83,20 @@ void add_kv_scales(Report& report, const std::vector<KvScaleRow>& rows) {
   report.tables.push_back(std::move(table));
 }
 
+void add_kv_calibration(Report& report, const std::vector<engine::KvLayerCalibration>& layers) {
+  Table table;
+  table.columns = {"layer", "K: largest centre", "largest half range"};
+  report.json["kv_calibration"] = Json::array();
+  for (const engine::KvLayerCalibration& layer : layers) {
+    const double centre = layer.largest_centre(), half_range = layer.largest_half_range();
+    table.rows.push_back(
+        {std::to_string(table.rows.size()), Cell(number(centre, 4), centre), Cell(number(half_range, 4), half_range)});
+    report.json["kv_calibration"].push_back({{"largest_k_centre", centre}, {"largest_k_half_range", half_range}});
+  }
+  table.notes.emplace_back("kv_cache.safetensors serves KV caches of kvquant4, kvquant3 and kvquant2");
+  report.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 Report quantize_report(const QuantizedAnswer& answer) {
@@ -104,6 +118,7 @@ Report quantize_report(const QuantizedAnswer& answer) {
     add_matrices(report, answer);
   }
   if (!answer.kv_scales.empty()) add_kv_scales(report, answer.kv_scales);
+  if (!answer.kv_calibration.empty()) add_kv_calibration(report, answer.kv_calibration);
   return report;
 }
 

@@ -1,4 +1,4 @@
-// What `dculab quantize` did: of each matrix and of the KV cache's scales, and how far outputs move.
+// What `dculab quantize` did: of each matrix and of the KV cache, and how far outputs move.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "cli/output/output.hpp"
 #include "engine/calibration/kv_ranges.hpp"
+#include "engine/kv/kv_calibration.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 
 namespace dculab::cli {
@@ -19,11 +20,12 @@ struct KvScaleRow {
 };
 
 struct QuantizedAnswer {
-  std::string method;                             // as the user calls it
-  std::string output;                             // the folder, written
-  engine::QuantizeOptions options{};              // of the weights,
-  std::optional<engine::QuantizedModel> model{};  // which may stay as they are
-  std::vector<KvScaleRow> kv_scales{};            // [num_hidden_layers] or empty
+  std::string method;                                        // as the user calls it
+  std::string output;                                        // the folder, written
+  engine::QuantizeOptions options{};                         // of the weights,
+  std::optional<engine::QuantizedModel> model{};             // which may stay as they are
+  std::vector<KvScaleRow> kv_scales{};                       // [num_hidden_layers] or empty
+  std::vector<engine::KvLayerCalibration> kv_calibration{};  // the same
   std::size_t calibration_tokens = 0;
 };
 

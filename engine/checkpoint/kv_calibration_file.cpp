@@ -21,9 +21,16 @@ void for_each_tensor(Layer& layer, std::size_t index, int kv_width, Visit&& visi
   visit(prefix + "k_half_range", layer.half_ranges, kv_width);
   for (std::size_t i = 0; i < kCalibratedBits.size(); ++i) {
     const std::string bits = std::to_string(kCalibratedBits[i]);
-    visit(prefix + "k_levels." + bits, layer.k_levels[i], 1 << kCalibratedBits[i]);
-    visit(prefix + "v_levels." + bits, layer.v_levels[i], 1 << kCalibratedBits[i]);
+    const int levels = 1 << kCalibratedBits[i];
+    visit(prefix + "k_levels." + bits, layer.k[i].levels, levels);
+    visit(prefix + "v_levels." + bits, layer.v[i].levels, levels);
+    visit(prefix + "k_bounds." + bits, layer.k[i].bounds, levels - 1);
+    visit(prefix + "v_bounds." + bits, layer.v[i].bounds, levels - 1);
   }
+}
+
+[[nodiscard]] bool is_of_codes(const std::string& tensor) {
+  return tensor.find("_levels.") != std::string::npos || tensor.find("_bounds.") != std::string::npos;
 }
 
 class Reader {
@@ -31,19 +38,22 @@ class Reader {
   explicit Reader(const std::filesystem::path& path)
       : name_(path.string()), file_(path), tensors_(read_tensor_table(file_.bytes(), name_)) {}
 
-  void read(const std::string& tensor, std::vector<float>& values, int count) const {
+  // F32 of this shape, finite.
+  [[nodiscard]] std::vector<float> read(const std::string& tensor, const std::vector<std::int64_t>& shape) const {
     const auto found = tensors_.find(tensor);
     if (found == tensors_.end()) throw InputError(name_, "has no tensor " + tensor);
     const StoredTensor& stored = found->second;
-    if (stored.dtype != "F32" || stored.shape != std::vector<std::int64_t>{count})
-      throw InputError(name_, tensor + " must be F32 [" + std::to_string(count) + "], not " + stored.dtype + " " +
-                                  to_string(stored.shape));
-    values.resize(static_cast<std::size_t>(count));
+    if (stored.dtype != "F32" || stored.shape != shape)
+      refuse(tensor, "must be F32 " + to_string(shape) + ", not " + stored.dtype + " " + to_string(stored.shape));
+    std::vector<float> values(stored.bytes.size() / sizeof(float));
     std::memcpy(values.data(), stored.bytes.data(), stored.bytes.size());
     if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
-      throw InputError(name_, tensor + " holds what is not finite");
-    if (tensor.find("_levels.") != std::string::npos && !std::ranges::is_sorted(values))
-      throw InputError(name_, tensor + " does not ascend");
+      refuse(tensor, "holds what is not finite");
+    return values;
+  }
+
+  [[noreturn]] void refuse(const std::string& tensor, const std::string& why) const {
+    throw InputError(name_, tensor + " " + why);
   }
 
  private:
@@ -63,9 +73,12 @@ std::shared_ptr<const KvCalibration> load_kv_calibration(const std::filesystem::
   for (std::size_t index = 0; index < calibration->layers.size(); ++index) {
     const LayerKind& kind = model.layer(static_cast<int>(index));
     if (!kind.has_kv_heads() || kind.gqa().shares_kv) continue;
-    for_each_tensor(
-        calibration->layers[index], index, kind.gqa().heads.kv_width(),
-        [&](const std::string& tensor, std::vector<float>& values, int count) { reader.read(tensor, values, count); });
+    for_each_tensor(calibration->layers[index], index, kind.gqa().heads.kv_width(),
+                    [&](const std::string& tensor, std::vector<float>& values, int count) {
+                      values = reader.read(tensor, {count});
+                      if (is_of_codes(tensor) && !std::ranges::is_sorted(values))
+                        reader.refuse(tensor, "does not ascend");
+                    });
   }
   return calibration;
 }
@@ -82,6 +95,18 @@ void write_kv_calibration(const KvCalibration& calibration, const std::filesyste
                                            .bytes = std::as_bytes(std::span(values))});
                     });
   write_safetensors(path, std::move(tensors));
+}
+
+KvFisher load_kv_fisher(const std::filesystem::path& path, int layer, std::size_t tokens, int kv_width) {
+  const Reader reader(path);
+  const auto read = [&](const char* which) {
+    const std::string tensor = "layers." + std::to_string(layer) + "." + which + "_fisher";
+    std::vector<float> weights = reader.read(tensor, {static_cast<std::int64_t>(tokens), kv_width});
+    if (std::ranges::any_of(weights, [](float weight) { return weight < 0; }))
+      reader.refuse(tensor, "holds what is negative");
+    return weights;
+  };
+  return {.k = read("k"), .v = read("v")};
 }
 
 }  // namespace dculab::engine

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
 #include "engine/checkpoint/read_text.hpp"
@@ -95,6 +96,7 @@ void fill_folder(const QuantizedFolder& model, const fs::path& folder) {
   copy_companion_files(model.source, folder);
   TensorCollector tensors(model);
   write_safetensors(folder / "model.safetensors", tensors.collect());
+  if (model.kv_calibration) write_kv_calibration(*model.kv_calibration, folder / kKvCalibrationFile);
 }
 
 }  // namespace

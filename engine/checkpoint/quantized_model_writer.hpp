@@ -1,5 +1,5 @@
 // A quantized model folder out of the folder it was made from: matrices in the format of Hugging Face's GPTQ
-// checkpoints, scales of an FP8 KV cache as kv_scales.hpp has them.
+// checkpoints, scales of an FP8 KV cache as kv_scales.hpp has them, what KVQuant needs as kv_calibration_file.hpp does.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/checkpoint/quantization_config.hpp"
+#include "engine/kv/kv_calibration.hpp"
 #include "kernels/quantized_matrix.hpp"
 
 namespace dculab::engine {
@@ -20,6 +21,7 @@ struct QuantizedFolder {
   std::map<std::string, const kernels::QuantizedMatrix*> modules{};  // by module: "model.layers.0.mlp.up_proj"
   std::map<std::string, std::vector<float>> changed{};               // tensors with other values, in their stored dtype
   std::map<std::string, float> kv_scales{};                          // tensors of one value, new or in place of others
+  std::optional<KvCalibration> kv_calibration{};                     // a file of its own
 };
 
 // Writes the whole folder or nothing. Throws InputError.

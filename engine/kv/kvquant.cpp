@@ -1,6 +1,7 @@
 #include "engine/kv/kvquant.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "engine/kv/kv_calibration.hpp"
@@ -35,7 +36,8 @@ void require_kvquant_served(const ModelShape& model, const KvCacheOptions& optio
                        " values of K a token and layer; use int8 or fp8_e4m3");
   if (options.calibration == nullptr)
     throw InputError(asked + " needs to know what K and V of " + model.name +
-                     " are like: `dculab calibrate-kv` writes kv_cache.safetensors for the model's folder");
+                     " are like: `dculab quantize --method none --kv-cache-dtype " + std::string(name(options.dtype)) +
+                     "` writes a folder with its kv_cache.safetensors");
 }
 
 [[nodiscard]] int width_of(const KvLayerSize& layer) { return layer.num_kv_heads * layer.head_dim; }
@@ -53,7 +55,7 @@ std::vector<KvPart> kvquant_parts(const KvLayerSize& layer, const KvCacheOptions
   for (int tensor = 0; tensor < 2; ++tensor) add(outliers * kKvQuantOutlierBytes);
   add(kKvQuantScaleBytes);
   const std::size_t numbers =
-      2 * (std::size_t{1} << bits(options.dtype)) + 2 * static_cast<std::size_t>(width_of(layer));
+      4 * (std::size_t{1} << bits(options.dtype)) - 2 + 2 * static_cast<std::size_t>(width_of(layer));
   parts.push_back({.size = numbers * sizeof(float)});
   return parts;
 }
@@ -63,7 +65,8 @@ kernels::KvExtras kvquant_extras(std::span<const std::span<std::byte>> parts, co
   const KvLayerCalibration& known = options.calibration->layers[static_cast<std::size_t>(layer)];
   const auto which =
       static_cast<std::size_t>(std::ranges::find(kCalibratedBits, bits(options.dtype)) - kCalibratedBits.begin());
-  const std::array all{&known.k_levels[which], &known.v_levels[which], &known.centres, &known.half_ranges};
+  const KvCodebook &k = known.k[which], &v = known.v[which];
+  const std::array all{&k.levels, &v.levels, &k.bounds, &v.bounds, &known.centres, &known.half_ranges};
   std::size_t numbers = 0;
   for (const std::vector<float>* values : all) numbers += values->size();
   if (numbers * sizeof(float) != parts[5].size()) throw InputError("kv_cache.safetensors is of a model of other heads");
@@ -106,6 +109,15 @@ const KvLayout kKvQuantLayout{.require_served = require_kvquant_served,
                               .of_heads = kvquant_of_heads,
                               .fill_randomly = fill_kvquant};
 
+float KvLayerCalibration::largest_centre() const {
+  const auto largest = std::ranges::max_element(centres, {}, [](float value) { return std::abs(value); });
+  return largest == centres.end() ? 0.0F : std::abs(*largest);
+}
+
+float KvLayerCalibration::largest_half_range() const {
+  return half_ranges.empty() ? 0.0F : std::ranges::max(half_ranges);
+}
+
 std::shared_ptr<const KvCalibration> made_up_calibration(const ModelShape& model) {
   constexpr float kHalfRange = 4.0F;
   auto calibration = std::make_shared<KvCalibration>();
@@ -117,10 +129,11 @@ std::shared_ptr<const KvCalibration> made_up_calibration(const ModelShape& model
     layer.centres.assign(width, 0.0F);
     layer.half_ranges.assign(width, kHalfRange);
     for (std::size_t i = 0; i < kCalibratedBits.size(); ++i) {
-      const int levels = 1 << kCalibratedBits[i];
-      for (int level = 0; level < levels; ++level)
-        layer.k_levels[i].push_back(2 * static_cast<float>(level) / static_cast<float>(levels - 1) - 1);
-      layer.v_levels[i] = layer.k_levels[i];
+      const int last = (1 << kCalibratedBits[i]) - 1;
+      const auto place = [last](float level) { return 2 * level / static_cast<float>(last) - 1; };
+      for (int level = 0; level <= last; ++level) layer.k[i].levels.push_back(place(static_cast<float>(level)));
+      for (int level = 0; level < last; ++level) layer.k[i].bounds.push_back(place(static_cast<float>(level) + 0.5F));
+      layer.v[i] = layer.k[i];
     }
   }
   return calibration;

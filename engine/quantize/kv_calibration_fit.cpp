@@ -15,6 +15,7 @@ constexpr std::size_t kLeastTokens = 256;
 constexpr int kBins = 2048;
 constexpr int kLloydRounds = 200;  // of k-means, which mostly stands still before
 constexpr double kTail = 0.005;    // of a channel of K, on either side
+constexpr int kNormalizedBits = 2;
 
 // How much there is at each place in the range from -1 to 1.
 class PlaceHistogram {
@@ -56,6 +57,10 @@ void fit_ranges(const KvRows& rows, KvLayerCalibration& fitted) {
   }
 }
 
+[[nodiscard]] double weight_at(const std::vector<float>& weights, std::size_t i) {
+  return weights.empty() ? 1.0 : weights[i];
+}
+
 [[nodiscard]] PlaceHistogram places_of_k(const KvRows& rows, const KvLayerCalibration& fitted) {
   const auto width = static_cast<std::size_t>(rows.width);
   const int outliers = kvquant_outliers(rows.width);
@@ -71,7 +76,8 @@ void fit_ranges(const KvRows& rows, KvLayerCalibration& fitted) {
     }
     mark_outliers(distances, outliers, order, is_outlier);
     for (std::size_t c = 0; c < width; ++c)
-      if (!is_outlier[c]) histogram.add(places[c], double{fitted.half_ranges[c]} * fitted.half_ranges[c]);
+      if (!is_outlier[c])
+        histogram.add(places[c], weight_at(rows.fisher.k, first + c) * fitted.half_ranges[c] * fitted.half_ranges[c]);
   }
   return histogram;
 }
@@ -92,7 +98,8 @@ void fit_ranges(const KvRows& rows, KvLayerCalibration& fitted) {
       if (!is_outlier[c]) least = std::min(least, row[c]), most = std::max(most, row[c]);
     const double centre = (double{most} + least) / 2, half_range = (double{most} - least) / 2;
     for (std::size_t c = 0; c < width && half_range > 0; ++c)
-      if (!is_outlier[c]) histogram.add((row[c] - centre) / half_range, half_range * half_range);
+      if (!is_outlier[c])
+        histogram.add((row[c] - centre) / half_range, weight_at(rows.fisher.v, first + c) * half_range * half_range);
   }
   return histogram;
 }
@@ -130,6 +137,29 @@ bool move_levels(std::span<const double> weights, std::vector<double>& levels) {
   return moved;
 }
 
+struct Moments {
+  double weight = 0, sum = 0, squares = 0;
+  void add(double value, double of_weight) {
+    weight += of_weight, sum += of_weight * value, squares += of_weight * value * value;
+  }
+  [[nodiscard]] double mean() const { return sum / weight; }
+  [[nodiscard]] double deviation() const { return std::sqrt(std::max(0.0, squares / weight - mean() * mean())); }
+};
+
+// Q-Norm.
+void normalize(std::span<const double> weights, KvCodebook& book) {
+  Moments places, levels;
+  std::size_t code = 0;
+  for (std::size_t bin = 0; bin < weights.size(); ++bin) {
+    const double place = middle_of(bin, weights.size());
+    while (code < book.bounds.size() && place > book.bounds[code]) ++code;
+    places.add(place, weights[bin]), levels.add(book.levels[code], weights[bin]);
+  }
+  if (places.weight == 0 || levels.deviation() == 0) return;
+  const double stretch = places.deviation() / levels.deviation();
+  for (float& level : book.levels) level = static_cast<float>((level - levels.mean()) * stretch + places.mean());
+}
+
 void require_finite(const KvRows& rows, int layer) {
   for (const std::vector<float>* values : {&rows.k, &rows.v})
     if (!std::ranges::all_of(*values, [](float value) { return std::isfinite(value); }))
@@ -153,19 +183,26 @@ std::vector<float> fit_levels(std::span<const double> weights, int count) {
   return {levels.begin(), levels.end()};
 }
 
+KvCodebook fit_codebook(std::span<const double> weights, int bits) {
+  KvCodebook book{.levels = fit_levels(weights, 1 << bits), .bounds = {}};
+  for (std::size_t i = 0; i + 1 < book.levels.size(); ++i)
+    book.bounds.push_back((book.levels[i] + book.levels[i + 1]) / 2);
+  if (bits == kNormalizedBits) normalize(weights, book);
+  return book;
+}
+
 KvLayerCalibration fit_kv(const KvRows& rows) {
   KvLayerCalibration fitted;
   fit_ranges(rows, fitted);
   const PlaceHistogram k = places_of_k(rows, fitted), v = places_of_v(rows);
   for (std::size_t i = 0; i < kCalibratedBits.size(); ++i) {
-    fitted.k_levels[i] = fit_levels(k.weights(), 1 << kCalibratedBits[i]);
-    fitted.v_levels[i] = fit_levels(v.weights(), 1 << kCalibratedBits[i]);
+    fitted.k[i] = fit_codebook(k.weights(), kCalibratedBits[i]);
+    fitted.v[i] = fit_codebook(v.weights(), kCalibratedBits[i]);
   }
   return fitted;
 }
 
-KvCalibration calibrate_kv(const ModelWeights& weights, std::span<const TokenId> tokens, int num_threads,
-                           const std::function<void(double share)>& on_progress) {
+KvCalibration calibrate_kv(const ModelWeights& weights, std::span<const TokenId> tokens, const KvCalibrationRun& run) {
   const ModelShape& shape = weights.shape;
   for (const LayerKind& kind : shape.kinds)
     if (!kind.has_kv_heads() || kind.gqa().shares_kv)
@@ -175,7 +212,7 @@ KvCalibration calibrate_kv(const ModelWeights& weights, std::span<const TokenId>
   if (tokens.size() < kLeastTokens)
     throw InputError("the calibration text has " + std::to_string(tokens.size()) + " tokens, fewer than " +
                      std::to_string(kLeastTokens));
-  Calibration calibration(widened_to_f32(weights), tokens, num_threads);
+  Calibration calibration(widened_to_f32(weights), tokens, run.num_threads);
   KvCalibration result;
   for (int layer = 0; layer < shape.num_layers(); ++layer) {
     const Heads& heads = shape.layer(layer).gqa().heads;
@@ -190,9 +227,10 @@ KvCalibration calibrate_kv(const ModelWeights& weights, std::span<const TokenId>
       }
     });
     require_finite(rows, layer);
+    if (!run.fisher.empty()) rows.fisher = load_kv_fisher(run.fisher, layer, tokens.size(), rows.width);
     result.layers.push_back(fit_kv(rows));
     calibration.advance(layer);
-    on_progress((layer + 1.0) / shape.num_layers());
+    if (run.on_progress) run.on_progress((layer + 1.0) / shape.num_layers());
   }
   return result;
 }

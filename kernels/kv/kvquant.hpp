@@ -2,11 +2,12 @@
 // are rotated, values per token; the values farthest out are kept in F16 besides. Source: Hooper et al.,
 // arXiv:2401.18079.
 //
-// A code stands for centre + half_range * level[code]. Levels ascend from -1 to 1: those of all K of a layer, and of
-// all V, come from calibration, and so do centre and half_range of each channel of K. Those of V are the token's own.
+// A code stands for centre + half_range * level[code]. Levels, and the bounds between their codes, ascend: those of all
+// K of a layer, and of all V, come from calibration, and so do centre and half_range of each channel of K. Those of V
+// are the token's own.
 //
 //   x = (value - centre) * (half_range > 0 ? 1 / half_range : 0), in F32
-//   code = how many of the means of neighbouring levels, in F32, are below x
+//   code = how many of the bounds are below x
 //
 // Outliers are kvquant_outliers(width) values of a token's K, over all KV heads, with the largest |x|, and as many of
 // its V with the largest |value|; of equal ones the lower channel comes first. centre = (largest + smallest) / 2 and
@@ -43,8 +44,8 @@ struct KvQuantScale {
 static_assert(sizeof(KvQuantScale) == kKvQuantScaleBytes);
 
 struct KvQuantExtras {
-  // Levels of K [2^bits], levels of V [2^bits], and of each channel of K the centre [width] and half of the range
-  // [width].
+  // Levels of K [2^bits], levels of V [2^bits], bounds of K [2^bits - 1], bounds of V [2^bits - 1], and of each channel
+  // of K the centre [width] and half of the range [width].
   const float* calibration = nullptr;
   KvQuantOutlier* k_outliers = nullptr;  // [num_blocks, block_size, outliers], channels ascending
   KvQuantOutlier* v_outliers = nullptr;  // the same
@@ -72,7 +73,9 @@ struct KvQuantLayout {
   [[nodiscard]] int levels() const { return 1 << code_bits; }
   [[nodiscard]] const float* k_levels() const { return extras.calibration; }
   [[nodiscard]] const float* v_levels() const { return extras.calibration + levels(); }
-  [[nodiscard]] const float* centres() const { return extras.calibration + 2 * levels(); }
+  [[nodiscard]] const float* k_bounds() const { return v_levels() + levels(); }
+  [[nodiscard]] const float* v_bounds() const { return k_bounds() + levels() - 1; }
+  [[nodiscard]] const float* centres() const { return v_bounds() + levels() - 1; }
   [[nodiscard]] const float* half_ranges() const { return centres() + extras.width; }
 
   // Of a head's row.

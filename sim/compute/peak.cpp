@@ -69,7 +69,7 @@ double conversion_instructions(const Machine& machine, Dtype stored, Dtype multi
     case Dtype::kvquant2:
     case Dtype::kvquant3:
     case Dtype::kvquant4:
-      return 8;  // unpacked (3), its level looked up (3), scaled; of K, half of the values, two to rotate
+      return 11;
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return machine.peaks.contains(stored) ? 1 : 4;

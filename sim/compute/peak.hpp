@@ -31,8 +31,10 @@ struct MultiplyFormat {
 //   int8: convert, scale              2
 //   int4: unpack, convert, scale      3; 4-bit floats the same, with a look-up
 //   fp8: 1 where the machine knows fp8, else 4 (sign, exponent and mantissa moved by hand)
-// Counted from the instruction sequences of GPTQ (int4) and vLLM's fp8 software conversion; the share of the
-// instruction rate that is reached is Reached::conversion_compute.
+//   kvquant: 7 of V, 15.5 of K, which is rotated as it is read; the mean of both
+// Counted from the instruction sequences of GPTQ (int4), vLLM's fp8 software conversion and our CPU kernel's loops as
+// GCC 12 makes them for AVX-512 (kvquant); the share of the instruction rate that is reached is
+// Reached::conversion_compute.
 [[nodiscard]] double conversion_instructions(const Machine& machine, Dtype stored, Dtype multiplied);
 
 }  // namespace dculab::sim

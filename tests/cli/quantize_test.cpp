@@ -54,6 +54,31 @@ TEST_CASE("scales of an FP8 KV cache are found for a model whose weights stay as
   CHECK(run["completions"][0]["token_ids"].size() == 4);
 }
 
+TEST_CASE("what KVQuant's caches need to know is found, beside quantized weights or alone") {
+  const Folder folder;
+  const std::string text = folder.path("text");
+  std::string words;
+  for (int i = 0; i < 300; ++i) words += "once upon " + std::to_string(i) + " times ";
+  folder.write("text", words);
+  for (const Arguments& method : {Arguments{"--method", "none"}, {"--method", "rtn", "--group-size", "16"}}) {
+    const std::string output = folder.path(method[1]);
+    Arguments asked{"quantize", "--model",  kModel, "--kv-cache-dtype", "kvquant3", "--calibration",
+                    text,       "--output", output};
+    asked.insert(asked.end(), method.begin(), method.end());
+    const Json report = run_for_json(asked);
+    CHECK(!report.contains("kv_scales"));
+    REQUIRE(report["kv_calibration"].size() == 2);
+    for (const Json& layer : report["kv_calibration"]) CHECK(layer["largest_k_half_range"].get<double>() > 0);
+    for (const char* dtype : {"kvquant4", "kvquant2"}) {
+      const Json run = run_for_json({"run", "--model", output, "--prompt", "once upon", "--max-tokens", "4",
+                                     "--ignore-eos", "--kv-cache-dtype", dtype});
+      CHECK(run["completions"][0]["token_ids"].size() == 4);
+    }
+  }
+  check_refused({"run", "--model", kModel, "--prompt", "once", "--kv-cache-dtype", "kvquant2"},
+                {"quantize --method none --kv-cache-dtype kvquant2"});
+}
+
 TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   const Folder folder;
   const std::string output = folder.path("out");
@@ -72,6 +97,10 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--calibration", text, "--alpha", "0.3"}, {"--alpha", "does nothing with --method gptq"});
   refuse({"--method", "none"}, {"--method", "none does nothing without --kv-cache-dtype"});
   refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3"}, {"--kv-cache-dtype", "needs --calibration"});
+  refuse({"--method", "none", "--kv-cache-dtype", "kvquant2", "--calibration", text}, {"fewer than 256"});
+  refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3", "--calibration", text, "--fisher", text},
+         {"--fisher", "needs --kv-cache-dtype kvquant4"});
+  refuse({"--method", "none", "--kv-cache-dtype", "kivi2", "--calibration", text}, {"--kv-cache-dtype", "kivi2"});
   refuse({"--method", "none", "--kv-cache-dtype", "fp8_e4m3", "--calibration", text, "--bits", "4"},
          {"--bits", "does nothing with --method none"});
   refuse({"--method", "rtn", "--one-pass"}, {"--one-pass", "--calibration"});

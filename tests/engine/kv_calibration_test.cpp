@@ -10,6 +10,7 @@
 #include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
+#include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "engine/quantize/kv_calibration_fit.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
@@ -76,6 +77,59 @@ TEST_CASE("levels of a bell lie closer where there is more, with less error than
   }
 }
 
+TEST_CASE("levels of 2 bits have the mean and deviation of what they stand for, their codes are those of k-means") {
+  std::vector<double> weights(2048);
+  for (std::size_t bin = 0; bin < weights.size(); ++bin)
+    weights[bin] = std::exp(-6 * std::pow((static_cast<double>(bin) - 800) / 1024, 2));
+  const auto moments = [&](auto&& value_of) {
+    double weight = 0, sum = 0, squares = 0;
+    for (std::size_t bin = 0; bin < weights.size(); ++bin) {
+      const double value = value_of((2 * static_cast<double>(bin) + 1) / 2048 - 1);
+      weight += weights[bin], sum += weights[bin] * value, squares += weights[bin] * value * value;
+    }
+    return std::pair(sum / weight, std::sqrt(squares / weight - std::pow(sum / weight, 2)));
+  };
+  const auto of_codes = [&](const KvCodebook& book) {
+    return moments([&](double place) {
+      return book.levels[static_cast<std::size_t>(
+          std::ranges::count_if(book.bounds, [&](float bound) { return place > bound; }))];
+    });
+  };
+  const auto [mean, deviation] = moments([](double place) { return place; });
+  for (const int bits : {2, 3}) {
+    INFO(bits);
+    const KvCodebook book = fit_codebook(weights, bits);
+    const std::vector<float> plain = fit_levels(weights, 1 << bits);
+    for (std::size_t i = 0; i < book.bounds.size(); ++i) CHECK(book.bounds[i] == (plain[i] + plain[i + 1]) / 2);
+    const auto [coded_mean, coded_deviation] = of_codes(book);
+    CHECK(std::abs(coded_mean - mean) < 1e-5);
+    CHECK((std::abs(coded_deviation - deviation) < 1e-5) == (bits == 2));
+    CHECK((book.levels == plain) == (bits == 3));
+  }
+}
+
+TEST_CASE("Fisher weights draw the levels to where they are large") {
+  KvRows rows{.width = 4};
+  for (int token = 0; token < 2000; ++token)
+    for (int channel = 0; channel < 4; ++channel) {
+      rows.k.push_back(static_cast<float>((token * 37 + channel * 11) % 1000));
+      rows.v.push_back(static_cast<float>((token * 53 + channel * 17) % 1000));
+    }
+  const KvLayerCalibration plain = fit_kv(rows);
+  for (const float value : rows.k) rows.fisher.k.push_back(value > 800 ? 100.0F : 1.0F);
+  rows.fisher.v.assign(rows.v.size(), 3.0F);
+  const KvLayerCalibration weighted = fit_kv(rows);
+  CHECK(weighted.half_ranges == plain.half_ranges);
+  const auto above = [](const KvCodebook& book) {  // 0.6: at 800
+    return std::ranges::count_if(book.levels, [](float level) { return level > 0.6F; });
+  };
+  CHECK(above(plain.k[0]) <= 4);
+  CHECK(above(weighted.k[0]) >= 6);
+  for (std::size_t i = 0; i < weighted.v.size(); ++i)  // all alike
+    for (std::size_t level = 0; level < weighted.v[i].levels.size(); ++level)
+      CHECK(std::abs(weighted.v[i].levels[level] - plain.v[i].levels[level]) < 1e-4);
+}
+
 TEST_CASE("a channel's range leaves half a per cent out on either side") {
   KvRows rows{.width = 2};
   for (int token = 0; token < 1001; ++token) {
@@ -87,10 +141,10 @@ TEST_CASE("a channel's range leaves half a per cent out on either side") {
   CHECK(fitted.half_ranges == std::vector<float>{495, 0});
 }
 
-TEST_CASE("the shipped model's calibration is what calibrate-kv makes of its text, and comes back from a file") {
+TEST_CASE("the shipped model's calibration is what its text says of it, and comes back from a file") {
   const ModelWeights weights = load_weights(kShipped);
   REQUIRE(weights.kv_calibration != nullptr);
-  const KvCalibration made = calibrate_kv(weights, calibration_tokens(2048), 2, [](double) {});
+  const KvCalibration made = calibrate_kv(weights, calibration_tokens(2048), {.num_threads = 2});
   REQUIRE(made.layers.size() == 4);
   const TemporaryFolder work;
   const fs::path folder = work.path("model");
@@ -129,8 +183,33 @@ TEST_CASE("a calibration file of another model, or a damaged one, is refused by 
                "layers.1.k_centre must be F32 [256], not F32 [255]");
   refused_with([](KvCalibration& all) { all.layers[2].half_ranges[7] = NAN; },
                "layers.2.k_half_range holds what is not finite");
-  refused_with([](KvCalibration& all) { std::ranges::reverse(all.layers[0].v_levels[1]); },
+  refused_with([](KvCalibration& all) { std::ranges::reverse(all.layers[0].v[1].levels); },
                "layers.0.v_levels.3 does not ascend");
+  refused_with([](KvCalibration& all) { all.layers[3].k[2].bounds[1] = 2; }, "layers.3.k_bounds.2 does not ascend");
+}
+
+TEST_CASE("Fisher weights come from a file, of the text that is calibrated on") {
+  const TemporaryFolder work;
+  const fs::path file = work.path("fisher.safetensors");
+  const std::vector<float> k(12, 1.0F);
+  const auto write = [&](const std::vector<float>& v) {
+    fs::remove(file);
+    std::vector<TensorToWrite> tensors;
+    tensors.push_back({"layers.2.k_fisher", "F32", {3, 4}, std::as_bytes(std::span(k))});
+    tensors.push_back({"layers.2.v_fisher", "F32", {3, 4}, std::as_bytes(std::span(v))});
+    write_safetensors(file, std::move(tensors));
+  };
+  std::vector<float> v(12);
+  std::iota(v.begin(), v.end(), 0.0F);
+  write(v);
+  CHECK(load_kv_fisher(file, 2, 3, 4).k == k);
+  CHECK(load_kv_fisher(file, 2, 3, 4).v == v);
+  CHECK_THROWS_WITH(load_kv_fisher(file, 1, 3, 4), ContainsSubstring("has no tensor layers.1.k_fisher"));
+  CHECK_THROWS_WITH(load_kv_fisher(file, 2, 5, 4),
+                    ContainsSubstring("layers.2.k_fisher must be F32 [5, 4], not F32 [3, 4]"));
+  v[5] = -1;
+  write(v);
+  CHECK_THROWS_WITH(load_kv_fisher(file, 2, 3, 4), ContainsSubstring("layers.2.v_fisher holds what is negative"));
 }
 
 TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibration") {
@@ -138,7 +217,8 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
   for (const Dtype dtype : {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2}) {
     INFO(name(dtype));
     KvCacheOptions options{.num_blocks = 3, .block_size = 8, .dtype = dtype};
-    CHECK_THROWS_WITH(KvStorage(weights.shape, options), ContainsSubstring("calibrate-kv"));
+    CHECK_THROWS_WITH(KvStorage(weights.shape, options),
+                      ContainsSubstring("quantize --method none --kv-cache-dtype kvquant"));
     options.calibration = weights.kv_calibration;
     const KvStorage storage(weights.shape, options);
     // 4 layers of 256 channels: codes of K and V, 3 outliers of 4 bytes each, a scale of V.
@@ -148,7 +228,8 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
   }
   ModelWeights none = weights;
   none.kv_calibration = nullptr;
-  CHECK_THROWS_WITH(Stepper(none, {.kv_dtype = Dtype::kvquant4}), ContainsSubstring("calibrate-kv"));
+  CHECK_THROWS_WITH(Stepper(none, {.kv_dtype = Dtype::kvquant4}),
+                    ContainsSubstring("quantize --method none --kv-cache-dtype kvquant"));
   CHECK_THROWS_WITH(Stepper(weights, {.kv_dtype = Dtype::kvquant4, .division = {.tensor_parallel_size = 2}}),
                     ContainsSubstring("K and V of all heads"));
 }

@@ -73,7 +73,7 @@ class CacheMemory {
   }
 
  private:
-  // Levels that are not even, ranges that differ from channel to channel.
+  // Levels that are not even, bounds that are, ranges that differ from channel to channel.
   void add_kvquant(int slots, int width) {
     const int levels = 1 << bits(view.dtype);
     for (const float power : {1.3F, 0.8F})
@@ -81,6 +81,9 @@ class CacheMemory {
         const float even = 2 * static_cast<float>(level) / static_cast<float>(levels - 1) - 1;
         calibration.push_back(std::copysign(std::pow(std::abs(even), power), even));
       }
+    for (const float least : {-0.9F, -0.8F})
+      for (int bound = 0; bound + 1 < levels; ++bound)
+        calibration.push_back(least - 2 * least * static_cast<float>(bound) / static_cast<float>(levels - 2));
     for (int channel = 0; channel < width; ++channel)
       calibration.push_back(0.01F * static_cast<float>(channel % 7) - 0.02F);
     for (int channel = 0; channel < width; ++channel)

@@ -17,6 +17,35 @@
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {
 
+// The levels that codes of kBits bits choose among.
+template <int kBits>
+class Levels {
+ public:
+  explicit HWY_INLINE Levels(const float* levels)
+      : levels_(levels),
+        lower_(load_first(levels, kCount)),
+        upper_(kCount > kLanes ? load_first(levels + kCount - kLanes, kLanes) : lower_) {}
+
+  template <typename Codes>
+  [[nodiscard]] HWY_INLINE Vector of(Codes codes) const {
+    const hn::RebindToSigned<F32> d;
+    if constexpr (kCount <= kLanes) {
+      return hn::TableLookupLanes(lower_, hn::IndicesFromVec(F32(), codes));
+    } else if constexpr (kCount == 2 * kLanes) {
+      const auto lanes = hn::IndicesFromVec(F32(), hn::And(codes, hn::Set(d, kLanes - 1)));
+      const auto is_upper = hn::RebindMask(F32(), hn::Gt(codes, hn::Set(d, kLanes - 1)));
+      return hn::IfThenElse(is_upper, hn::TableLookupLanes(upper_, lanes), hn::TableLookupLanes(lower_, lanes));
+    } else {
+      return hn::GatherIndex(F32(), levels_, codes);
+    }
+  }
+
+ private:
+  static constexpr int kCount = 1 << kBits;
+  const float* levels_;
+  Vector lower_, upper_;  // the first lanes of them, and the last
+};
+
 // Reads the tokens of one KV head.
 template <int kBits>
 class KvQuantReader {
@@ -64,21 +93,31 @@ class KvQuantReader {
   // body(d, count, levels of the codes from d on), count of them at least one and at most the lanes.
   template <typename Body>
   HWY_INLINE void for_each_level(const std::uint8_t* row, const float* levels, Body&& body) const {
-    constexpr int kGroup = 8 > kLanes ? 8 : kLanes;  // codes at a time
-    for (int d = 0; d < layout_.head_dim; d += kGroup) {
-      std::int32_t codes[kGroup] = {};
-      for (int i = 0; i < kGroup && d + i < layout_.head_dim; i += 8, row += kBits) unpack(row, codes + i);
-      for (int i = 0; i < kGroup && d + i < layout_.head_dim; i += kLanes)
-        body(d + i, std::min(kLanes, layout_.head_dim - d - i),
-             hn::GatherIndex(F32(), levels, hn::LoadU(hn::RebindToSigned<F32>(), codes + i)));
+    const Levels<kBits> known(levels);
+    for (int d = 0; d < layout_.head_dim; d += kLanes) {
+      const int count = std::min(kLanes, layout_.head_dim - d);
+      body(d, count, known.of(load_codes(row + d / 8 * kBits, d % 8, count)));
     }
   }
 
-  // Eight codes of kBits bytes.
-  static HWY_INLINE void unpack(const std::uint8_t* from, std::int32_t* codes) {
+  // Codes from one on of the eight that lie in kBits bytes; `count` of more than eight from those behind them.
+  static HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> load_codes(const std::uint8_t* from, int first, int count) {
+    const hn::RebindToUnsigned<F32> d;
+    auto words = hn::Set(d, load_word(from));
+#if HWY_TARGET <= HWY_AVX3
+    words = hn::ConcatLowerLower(d, hn::Set(d, count > 8 ? load_word(from + kBits) : 0U), words);
+#else
+    static_cast<void>(count);
+#endif
+    const auto eighth = hn::Add(hn::And(hn::Iota(d, 0), hn::Set(d, 7U)), hn::Set(d, static_cast<std::uint32_t>(first)));
+    const auto shifted = words >> hn::Mul(eighth, hn::Set(d, static_cast<std::uint32_t>(kBits)));
+    return hn::BitCast(hn::RebindToSigned<F32>(), hn::And(shifted, hn::Set(d, (1U << kBits) - 1)));
+  }
+
+  static HWY_INLINE std::uint32_t load_word(const std::uint8_t* from) {
     std::uint32_t word = 0;
     std::memcpy(&word, from, kBits);
-    for (int i = 0; i < 8; ++i) codes[i] = static_cast<std::int32_t>(word >> (i * kBits) & ((1U << kBits) - 1));
+    return word;
   }
 
   void put_outliers(const KvQuantOutlier* outliers, std::int64_t slot, float* to) const {

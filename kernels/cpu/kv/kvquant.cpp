@@ -11,7 +11,6 @@ namespace dculab::kernels::cpu {
 namespace {
 
 constexpr int kMostOutliers = kvquant_outliers(kMostKvQuantWidth);
-constexpr int kMostLevels = 16;
 
 // The channels with the largest distances.
 class Farthest {
@@ -45,25 +44,13 @@ class Farthest {
   int most_, count_ = 0;
 };
 
-// The means of neighbouring levels.
-class Boundaries {
- public:
-  Boundaries(const float* levels, int count) : half_(count / 2) {
-    for (int i = 0; i + 1 < count; ++i) means_[static_cast<std::size_t>(i)] = (levels[i] + levels[i + 1]) / 2;
-  }
-
-  // How many of them are below.
-  [[nodiscard]] unsigned code(float place) const {
-    unsigned code = 0;
-    for (int step = half_; step > 0; step /= 2)
-      if (place > means_[code + static_cast<unsigned>(step) - 1]) code += static_cast<unsigned>(step);
-    return code;
-  }
-
- private:
-  std::array<float, kMostLevels> means_{};
-  int half_;
-};
+// How many of the `levels` - 1 bounds are below.
+[[nodiscard]] unsigned code_of(const float* bounds, int levels, float place) {
+  unsigned code = 0;
+  for (int step = levels / 2; step > 0; step /= 2)
+    if (place > bounds[code + static_cast<unsigned>(step) - 1]) code += static_cast<unsigned>(step);
+  return code;
+}
 
 // Codes of a token, channel after channel, into the rows of its heads.
 class CodeWriter {
@@ -94,12 +81,11 @@ class CodeWriter {
 void store_keys(const KvQuantLayout& layout, void* pool, std::int64_t slot, const float* k) {
   const float* const centres = layout.centres();
   const float* const half_ranges = layout.half_ranges();
-  const Boundaries boundaries(layout.k_levels(), layout.levels());
   Farthest outliers(layout.outliers);
   CodeWriter(layout, pool, slot).write([&](int channel) {
     const float place = (k[channel] - centres[channel]) * inverse(half_ranges[channel]);
     outliers.offer(std::abs(place), channel);
-    return boundaries.code(place);
+    return code_of(layout.k_bounds(), layout.levels(), place);
   });
   outliers.store(k, layout.extras.k_outliers + slot * layout.outliers);
 }
@@ -121,8 +107,9 @@ void store_values(const KvQuantLayout& layout, void* pool, std::int64_t slot, co
   const KvQuantScale scale{f16_from_f32((most + least) / 2), f16_from_f32((most - least) / 2)};
   layout.extras.v_scales[slot] = scale;
   const float centre = f32_from_f16(scale.centre), factor = inverse(f32_from_f16(scale.half_range));
-  const Boundaries boundaries(layout.v_levels(), layout.levels());
-  CodeWriter(layout, pool, slot).write([&](int channel) { return boundaries.code((v[channel] - centre) * factor); });
+  CodeWriter(layout, pool, slot).write([&](int channel) {
+    return code_of(layout.v_bounds(), layout.levels(), (v[channel] - centre) * factor);
+  });
 }
 
 }  // namespace

@@ -18,10 +18,9 @@ float place_in_range(float value, float centre, float half_range) {
   return round_to_f32(double{round_to_f32(double{value} - centre)} * inverse);
 }
 
-int nearest_level(const float* levels, int count, float place) {
+int code_of(const float* bounds, int levels, float place) {
   int code = 0;
-  for (int i = 0; i + 1 < count; ++i)
-    code += place > round_to_f32(double{round_to_f32(double{levels[i]} + levels[i + 1])} / 2) ? 1 : 0;
+  for (int i = 0; i + 1 < levels; ++i) code += place > bounds[i] ? 1 : 0;
   return code;
 }
 
@@ -64,7 +63,7 @@ void store_keys(const KvQuantLayout& layout, void* pool, std::int64_t slot, cons
     const float place = place_in_range(k[channel], layout.centres()[channel], layout.half_ranges()[channel]);
     distances.push_back(std::abs(place));
     store_code(layout.codes(pool, slot, channel / layout.head_dim), layout.code_bits, channel % layout.head_dim,
-               nearest_level(layout.k_levels(), layout.levels(), place));
+               code_of(layout.k_bounds(), layout.levels(), place));
   }
   store_outliers(layout.extras.k_outliers + slot * layout.outliers, farthest(distances, layout.outliers), k);
 }
@@ -82,7 +81,7 @@ void store_values(const KvQuantLayout& layout, void* pool, std::int64_t slot, co
   for (int channel = 0; channel < layout.extras.width; ++channel) {
     const float place = place_in_range(v[channel], f32_from_f16(scale.centre), f32_from_f16(scale.half_range));
     store_code(layout.codes(pool, slot, channel / layout.head_dim), layout.code_bits, channel % layout.head_dim,
-               nearest_level(layout.v_levels(), layout.levels(), place));
+               code_of(layout.v_bounds(), layout.levels(), place));
   }
   store_outliers(layout.extras.v_outliers + slot * layout.outliers, outliers, v);
 }

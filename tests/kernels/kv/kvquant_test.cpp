@@ -37,23 +37,25 @@ std::vector<float> angles(int positions, int rotary_dim) {
 
 }  // namespace
 
-TEST_CASE("KVQuant by hand: nearest levels of a channel's range, and the value farthest out in F16") {
+TEST_CASE("KVQuant by hand: levels of a channel's range by their bounds, and the value farthest out in F16") {
   CacheMemory cache(Dtype::kvquant2, 1, 1, 8, 8);
-  const std::vector<float> calibration{-1, -0.25F, 0.5F, 1,                  // levels of K
-                                       -1, -0.5F,  0.5F, 1,                  // of V
-                                       10, 0,      0,    0, 0, 0, 0, 0,      // centres of K's channels
-                                       2,  1,      1,    1, 1, 1, 1, 0.5F};  // half of their ranges
+  const std::vector<float> calibration{-1,      -0.25F, 0.5F,  1,                  // levels of K
+                                       -1,      -0.5F,  0.5F,  1,                  // of V
+                                       -0.625F, 0.125F, 0.75F,                     // bounds of K's codes: in the middle
+                                       -0.75F,  0,      0.9F,                      // of V's: the last is farther out
+                                       10,      0,      0,     0, 0, 0, 0, 0,      // centres of K's channels
+                                       2,       1,      1,     1, 1, 1, 1, 0.5F};  // half of their ranges
   cache.calibration = calibration;
   auto extras = cache.view.extras.as<KvQuantExtras>();
   extras.calibration = cache.calibration.data();
   cache.view.extras = extras;
   //                       8.1 is at -0.95   near -0.25     the one farthest out: 3 half ranges
   const std::vector<float> k{8.1F, -0.4F, 0.2F, 0.9F, -2, 0, -0.7F, 1.5F};
-  // Without 7, from -3 to 5: around 1, and 4 to either side.
+  // Without 7, from -3 to 5: around 1, and 4 to either side. 4.4 is at 0.85.
   const std::vector<float> v{5, -3, 7, 1.5F, 3.2F, -1, 4.4F, 0};
   reference::store_kvquant(cache.view, 3, k.data(), v.data());
   const double expected_k[] = {8, -0.25, 0.5, 1, -1, -0.25, -1, 1.5};
-  const double expected_v[] = {5, -3, 7, 3, 3, -1, 5, -1};
+  const double expected_v[] = {5, -3, 7, 3, 3, -1, 3, -1};
   for (int d = 0; d < 8; ++d) {
     INFO(d);
     CHECK(loaded(cache, reference::KvTensor::k, 0, 3, d) == expected_k[d]);
