@@ -63,14 +63,21 @@ def min_max_grid(groups, bits):
     return scale, (-low / scale).round().clamp(1, levels)  # AutoGPTQ's format has no zero point of 0
 
 
-def on_grid(groups, scale, zero, bits):
-    """scale * (q - zero) with q in [0, 2^bits): gradients for the weights within, and for the scale as LSQ has them.
+def nearest_grid(groups, bits, steps=24):
+    """Of grids that cut off up to three quarters of a group's range the one nearest to its weights, in mean square."""
+    scale, zero = min_max_grid(groups, bits)
+    best, best_error = scale, torch.full_like(scale, torch.inf)
+    for step in range(steps):
+        tried = f16(scale * (1 - 0.75 * step / steps))
+        error = (on_grid(groups, tried, zero, bits) - groups).square().sum(-1, keepdim=True)
+        best, best_error = torch.where(error < best_error, tried, best), torch.minimum(error, best_error)
+    return best, zero
 
-    Within ends half a step beyond the last levels, so that weights which begin on these are trained too.
-    """
-    low, high = -zero, 2**bits - 1 - zero
-    near = torch.maximum(torch.minimum(groups / scale, high + 0.5), low - 0.5)
-    return straight_through(near, torch.maximum(torch.minimum(near.round(), high), low)) * scale
+
+def on_grid(groups, scale, zero, bits):
+    """scale * (q - zero) with q in [0, 2^bits): gradients for the weights within, and for the scale as LSQ has them."""
+    clamped = torch.maximum(torch.minimum(groups / scale, 2**bits - 1 - zero), -zero)
+    return straight_through(clamped, clamped.round()) * scale
 
 
 def in_cells(weight, chosen, scale):
@@ -125,6 +132,12 @@ class Bf16Weight(nn.Module):
 def linears(model):
     """(name, module) of each matrix that is quantized: all of the layers'."""
     return [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+
+
+def nearest_grids(model, bits, group):
+    """The nearest grid of each matrix, by name."""
+    weights = {name: linear.weight.detach().unflatten(1, (-1, group)) for name, linear in linears(model)}
+    return {name: nearest_grid(groups, bits) for name, groups in weights.items()}
 
 
 def quantize(model, bits, group, grids=None, activations=True, cache=True):

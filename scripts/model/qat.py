@@ -1,6 +1,6 @@
 """LLM-QAT: trains a model with quantized weights, activations and KV cache on text that it wrote itself.
 
-    python qat.py FOLDER OUT --rows generated.npy --bits 2 --group-size 32 --begin GPTQ
+    python qat.py FOLDER OUT --rows generated.npy --bits 2 --group-size 32
 
 The model as it is teaches its quantized copy: the loss is the cross-entropy of the copy's distribution with the
 teacher's, token by token (Liu et al., arXiv:2305.17888, section 2). Matrices get `--bits`, activations 8 bits, K and V
@@ -79,10 +79,12 @@ def train(model, teacher, ids, args, log):
 
 
 def grids_to_begin_with(model, args):
-    """By name of a matrix; None: MinMax, anew in each step. With --begin weights are moved to where GPTQ rounds them."""
-    if not args.begin:
+    """By name of a matrix; None: MinMax, anew in each step. From GPTQ on, weights are moved to where it rounds them."""
+    if args.begin == "minmax":
         return None
-    grids, chosen = gptq_folder.read_grids(args.begin), gptq_folder.read_dense(args.begin)
+    if args.begin == "nearest":
+        return fake_quantization.nearest_grids(model, args.bits, args.group_size)
+    grids, chosen = gptq_folder.read_grids(Path(args.begin)), gptq_folder.read_dense(Path(args.begin))
     for name, linear in fake_quantization.linears(model):
         moved = fake_quantization.in_cells(linear.weight.detach(), chosen[f"{name}.weight"], grids[name][0])
         linear.weight.data.copy_(moved)
@@ -114,7 +116,7 @@ def main():
     parser.add_argument("--rows", type=Path, required=True, help="token ids, as self_generated.py writes them")
     parser.add_argument("--bits", type=int, choices=(2, 4, 8), required=True)
     parser.add_argument("--group-size", type=int, default=128)
-    parser.add_argument("--begin", type=Path, help="GPTQ folder with these bits and groups; else MinMax")
+    parser.add_argument("--begin", default="nearest", help="grids: minmax, nearest, or a GPTQ folder with these groups")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=4, help="rows of a step")
     parser.add_argument("--rate", type=float, default=3e-4)
