@@ -1,7 +1,7 @@
 """Text that a student learns from, got from a teacher in the four ways of black-box distillation.
 
-    python elicitation.py labelling TEACHER OUT.npz --rows 256 --seed 1
-    python elicitation.py feedback TEACHER OUT.npz --student FOLDER --rows 256 --seed 1
+    python elicitation.py labelling TEACHER OUT.npz --rows 192 --seed 1
+    python elicitation.py feedback TEACHER OUT.npz --student FOLDER --rows 192 --seed 1
 
 The names are those of Xu et al., A Survey on Knowledge Distillation of Large Language Models (arXiv:2402.13116,
 section 3.1):
@@ -33,7 +33,8 @@ import questions
 import self_generated
 from dataset import END
 
-LENGTH, INPUT = 256, 96
+LENGTH, INPUT = 512, 96
+TEMPERATURE = 0.5  # of all that is written: at 1 a model this small asks for things that it never told
 BATCH = 64
 LIKELIEST = 20  # a token of the student's that the teacher has further down its list is corrected
 HARDEST = 4  # one input in so many counts as challenging
@@ -63,8 +64,11 @@ def in_batches(function, *tensors):
 def answered(model, prompts, generator, tokens=None):
     """[rows, LENGTH]: prompts and what the model writes after them; with `tokens` so many after the prompts."""
     tokens = tokens or LENGTH - prompts.shape[1]
-    written = in_batches(lambda rows: (self_generated.continued(model, rows, tokens, generator),), prompts)[0]
-    return torch.cat((prompts, written), 1)
+
+    def written(rows):
+        return (self_generated.continued(model, rows, tokens, generator, temperature=TEMPERATURE),)
+
+    return torch.cat((prompts, in_batches(written, prompts)[0]), 1)
 
 
 def labelling(teacher, tokenizer, rng, generator, args):
@@ -120,7 +124,8 @@ def corrected(teacher, rows, generator):
         draft = rows[:, place : place + 1]
         approved = (logits > logits.gather(1, draft)).sum(1) < LIKELIEST
         places = torch.where((places == LENGTH) & ~approved, torch.tensor(place), places)
-        kept = torch.where((places == LENGTH)[:, None], draft, self_generated.draw(logits, generator))
+        own = self_generated.draw(logits, generator, temperature=TEMPERATURE)
+        kept = torch.where((places == LENGTH)[:, None], draft, own)
         result.append(kept)
     return torch.cat(result, 1), places
 
@@ -147,7 +152,7 @@ def main():
     parser.add_argument("teacher", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--student", type=Path, help="of `feedback`")
-    parser.add_argument("--rows", type=int, default=256)
+    parser.add_argument("--rows", type=int, default=192)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()

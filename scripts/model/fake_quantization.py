@@ -11,6 +11,7 @@ from torch.nn.utils import parametrize
 
 SMALLEST_ACTIVATION = 2.0**-100
 SMALLEST_SCALE = 2.0**-24  # of F16
+CELL = 0.4  # of a step: how far a weight may begin from the level that it is rounded to; 0.5 is the next one's
 
 
 class StraightThrough(torch.autograd.Function):
@@ -79,20 +80,28 @@ def on_grid(groups, scale, zero, bits):
     return straight_through(clamped, clamped.round()) * scale
 
 
+def in_cells(weight, chosen, scale):
+    """Weights that are rounded to `chosen`, values of a grid, and else as near to `weight` as CELL steps allow.
+
+    Such weights are as good as the grid's to begin with, but many of them need little to be rounded to another level.
+    """
+    margin = CELL * scale.expand(-1, -1, weight.shape[1] // scale.shape[1]).flatten(1)
+    return torch.maximum(torch.minimum(weight, chosen + margin), chosen - margin)
+
+
 class FakeWeight(nn.Module):
     """A parametrization of a Linear's weight [out-features, in-features], a grid for each row and group of columns.
 
-    With `learned` the scales are parameters, which begin where the error is smallest (LSQ, Esser et al.,
-    arXiv:1902.08153); else each step takes the grid anew from the smallest and largest weight (LLM-QAT).
+    With a `grid` to begin with, (scales, zero points) [rows, groups, 1], the scales are parameters (LSQ, Esser et al.,
+    arXiv:1902.08153); without, each step takes the grid anew from the smallest and largest weight (LLM-QAT).
     """
 
-    def __init__(self, weight, bits, group, learned):
+    def __init__(self, bits, group, grid=None):
         super().__init__()
         self.bits, self.group, self.scale = bits, group, None
-        if learned:
-            scale, zero = nearest_grid(self.groups(weight.detach()), bits)
-            self.scale = nn.Parameter(scale)
-            self.register_buffer("zero", zero)
+        if grid is not None:
+            self.scale = nn.Parameter(grid[0])
+            self.register_buffer("zero", grid[1])
 
     def groups(self, weight):
         return weight.unflatten(1, (-1, self.group))
@@ -125,10 +134,19 @@ def linears(model):
     return [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
 
 
-def quantize(model, bits, group, learned, activations=True, cache=True):
-    """Makes a Llama of llama.py compute as the engine does with `--activations int8 --kv-cache-dtype int8`."""
-    for _, linear in linears(model):
-        fake = FakeWeight(linear.weight, bits, group, learned)
+def nearest_grids(model, bits, group):
+    """The nearest grid of each matrix, by name."""
+    weights = {name: linear.weight.detach().unflatten(1, (-1, group)) for name, linear in linears(model)}
+    return {name: nearest_grid(groups, bits) for name, groups in weights.items()}
+
+
+def quantize(model, bits, group, grids=None, activations=True, cache=True):
+    """Makes a Llama of llama.py compute as the engine does with `--activations int8 --kv-cache-dtype int8`.
+
+    `grids`: by name of a matrix what FakeWeight begins with.
+    """
+    for name, linear in linears(model):
+        fake = FakeWeight(bits, group, grids and grids[name])
         parametrize.register_parametrization(linear, "weight", fake, unsafe=True)
     for _, module in list(model.named_modules()):
         if type(module).__name__ == "Norm":

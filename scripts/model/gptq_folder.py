@@ -35,12 +35,15 @@ def gptq_tensors(name, q, scales, zeros, bits):
     }
 
 
+def zero_points(tensors, name, bits):
+    return (unpacked(tensors[f"{name}.qzeros"].T.contiguous(), bits) + 1) % 2**bits
+
+
 def dequantized(tensors, name, bits):
     """weight [rows, columns] of a matrix of a checkpoint"""
     q = unpacked(tensors[f"{name}.qweight"], bits).T
-    zeros = (unpacked(tensors[f"{name}.qzeros"].T.contiguous(), bits) + 1) % 2**bits
     group = tensors[f"{name}.g_idx"].long()
-    return tensors[f"{name}.scales"].float().T[:, group] * (q - zeros[:, group])
+    return tensors[f"{name}.scales"].float().T[:, group] * (q - zero_points(tensors, name, bits)[:, group])
 
 
 def record(bits, group):
@@ -71,10 +74,22 @@ def write(source, folder, plain, matrices, bits, group):
     (folder / "model.safetensors").chmod(0o644)
 
 
-def read_dense(folder):
-    """All weights of a GPTQ folder as name -> F32, matrices as the numbers that their integers stand for."""
+def read(folder):
+    """(tensors, names of the matrices, bits)"""
     bits = json.loads((folder / "config.json").read_text(encoding="utf-8"))["quantization_config"]["bits"]
     tensors = load_file(str(folder / "model.safetensors"))
-    matrices = [name.removesuffix(".qweight") for name in tensors if name.endswith(".qweight")]
+    return tensors, [name.removesuffix(".qweight") for name in tensors if name.endswith(".qweight")], bits
+
+
+def read_grids(folder):
+    """By name of a matrix (scales, zero points), [rows, groups, 1]."""
+    tensors, matrices, bits = read(folder)
+    scales = {name: tensors[f"{name}.scales"].float().T for name in matrices}
+    return {name: (scales[name][..., None], zero_points(tensors, name, bits)[..., None]) for name in matrices}
+
+
+def read_dense(folder):
+    """All weights of a GPTQ folder as name -> F32, matrices as the numbers that their integers stand for."""
+    tensors, matrices, bits = read(folder)
     dense = {f"{name}.weight": dequantized(tensors, name, bits) for name in matrices}
     return dense | {name: tensor.float() for name, tensor in tensors.items() if name.endswith(".weight")}

@@ -1,6 +1,6 @@
 """LLM-QAT: trains a model with quantized weights, activations and KV cache on text that it wrote itself.
 
-    python qat.py FOLDER OUT --rows generated.npy --bits 2 --group-size 32 --learned-scales
+    python qat.py FOLDER OUT --rows generated.npy --bits 2 --group-size 32
 
 The model as it is teaches its quantized copy: the loss is the cross-entropy of the copy's distribution with the
 teacher's, token by token (Liu et al., arXiv:2305.17888, section 2). Matrices get `--bits`, activations 8 bits, K and V
@@ -78,6 +78,19 @@ def train(model, teacher, ids, args, log):
             recent = []
 
 
+def grids_to_begin_with(model, args):
+    """By name of a matrix; None: MinMax, anew in each step. From GPTQ on, weights are moved to where it rounds them."""
+    if args.begin == "minmax":
+        return None
+    if args.begin == "nearest":
+        return fake_quantization.nearest_grids(model, args.bits, args.group_size)
+    grids, chosen = gptq_folder.read_grids(Path(args.begin)), gptq_folder.read_dense(Path(args.begin))
+    for name, linear in fake_quantization.linears(model):
+        moved = fake_quantization.in_cells(linear.weight.detach(), chosen[f"{name}.weight"], grids[name][0])
+        linear.weight.data.copy_(moved)
+    return grids
+
+
 def save(model, args):
     matrices, plain = {}, {}
     for name, linear in fake_quantization.linears(model):
@@ -103,7 +116,7 @@ def main():
     parser.add_argument("--rows", type=Path, required=True, help="token ids, as self_generated.py writes them")
     parser.add_argument("--bits", type=int, choices=(2, 4, 8), required=True)
     parser.add_argument("--group-size", type=int, default=128)
-    parser.add_argument("--learned-scales", action="store_true", help="else MinMax, anew in each step")
+    parser.add_argument("--begin", default="nearest", help="grids: minmax, nearest, or a GPTQ folder with these groups")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=4, help="rows of a step")
     parser.add_argument("--rate", type=float, default=3e-4)
@@ -115,7 +128,7 @@ def main():
     torch.set_num_threads(args.threads)
     args.out.mkdir(parents=True, exist_ok=True)
     teacher, model = llama.load(args.folder).requires_grad_(False), llama.load(args.folder)
-    fake_quantization.quantize(model, args.bits, args.group_size, args.learned_scales)
+    fake_quantization.quantize(model, args.bits, args.group_size, grids_to_begin_with(model, args))
     ids = torch.from_numpy(np.load(args.rows).astype(np.int64))
     with open(args.out / "loss.csv", "w", encoding="utf-8") as log:
         print("step,tokens,divergence,seconds", file=log)
