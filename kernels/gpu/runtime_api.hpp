@@ -50,7 +50,10 @@ inline DeviceInfo describe(const host::HostOptions& options) {
 
 inline void* allocate(Stream& stream, std::size_t bytes, OperandRole holds) {
   void* memory = ::operator new(bytes, std::align_val_t(kAllocationAlignment));
-  if (stream.options.recorder != nullptr) stream.options.recorder->add_buffer(memory, bytes, holds);
+  if (stream.options.recorder != nullptr) {
+    std::memset(memory, 0, bytes);  // recorded ops read what no op has computed
+    stream.options.recorder->add_buffer(memory, bytes, holds);
+  }
   return memory;
 }
 inline void release(Stream& stream, void* memory) noexcept {

@@ -70,7 +70,7 @@ void store_unit(const KiviUnit& unit, int code_bits, const float* values, std::p
   std::fill_n(unit.codes, bytes, std::uint8_t{0});
   if (scale == 0) return;
   for (int i = 0; i < kKiviGroup; ++i) {
-    const float code = std::min(round_to_integer((values[i * stride] - least) / scale), largest_code);
+    const float code = std::min(largest_code, round_to_integer((values[i * stride] - least) / scale));
     std::uint8_t& byte = unit.codes[i % bytes];
     byte = static_cast<std::uint8_t>(byte | static_cast<unsigned>(code) << (i / bytes * code_bits));
   }

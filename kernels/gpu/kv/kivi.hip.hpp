@@ -23,7 +23,7 @@ __device__ __forceinline__ void store_unit(const KiviRecord<kBits>& record, int 
   for (int i = 0; i < kKiviGroup; ++i) {
     float code = 0;
     if (scale != 0) code = round_to_even((values[i] - least) / scale);
-    if (code > kLargestCode) code = kLargestCode;
+    if (!(code < kLargestCode)) code = kLargestCode;  // also where it is not a number
     constexpr int kBytes = 4 * kBits;
     words[i % kBytes / 4] |= static_cast<std::uint32_t>(code) << (i % 4 * 8 + i / kBytes * kBits);
   }

@@ -24,7 +24,7 @@ void store_unit(const KiviUnit& unit, int code_bits, const Values& values) {
   std::fill_n(unit.codes, bytes, std::uint8_t{0});
   for (int i = 0; i < kKiviGroup; ++i) {
     const double distance = round_to_f32(values[static_cast<std::size_t>(i)] - *least);
-    const double code = scale == 0 ? 0 : std::min<double>(std::nearbyint(round_to_f32(distance / scale)), largest_code);
+    const double code = scale == 0 ? 0 : std::min<double>(largest_code, std::nearbyint(round_to_f32(distance / scale)));
     unit.codes[i % bytes] |= static_cast<std::uint8_t>(static_cast<unsigned>(code) << i / bytes * code_bits);
   }
 }

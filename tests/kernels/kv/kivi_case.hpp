@@ -51,6 +51,8 @@ struct KiviCase {
         std::fill_n(tensor->back().begin() + 40 * kStride, kStride, 0.25F);  // a token whose values are all alike
         for (int token = 64; token < 96; ++token)                            // a channel whose tokens are all alike
           tensor->back()[static_cast<std::size_t>(token * kStride + 3)] = -1.5F;
+        tensor->back()[130 * kStride + 5] = INFINITY;  // whose units' codes would not be numbers
+        tensor->back()[150 * kStride + 70] = -INFINITY;
       }
   }
   [[nodiscard]] int blocks() const { return (200 + block_size - 1) / block_size; }
