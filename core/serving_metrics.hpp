@@ -42,6 +42,9 @@ class ServingMetrics {
 
   [[nodiscard]] std::int64_t requests() const { return each_ * latency_.count(); }
   [[nodiscard]] std::int64_t requests_within_objective() const { return each_ * within_; }
+  [[nodiscard]] double share_within_objective() const {
+    return static_cast<double>(requests_within_objective()) / static_cast<double>(requests());
+  }
   [[nodiscard]] std::int64_t prompt_tokens() const { return each_ * prompt_tokens_; }
   [[nodiscard]] std::int64_t output_tokens() const { return each_ * output_tokens_; }
   // Of the prompts: that were not computed, since the device's prefix cache or a KV store had them, and those of the

@@ -5,15 +5,14 @@
 #include "cli/commands/commands.hpp"
 #include "cli/output/output.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/search/search.hpp"
-#include "cli/search/search_options.hpp"
+#include "cli/search/search_study.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct MergeChoices {
   std::vector<std::string> journals;
-  SearchOptions search;
+  SearchChoices search;
   OutputOptions output;
 };
 
@@ -28,7 +27,7 @@ void add_merge(CLI::App& app) {
   add_report_options(*command, choices->output);
   command->callback([choices] {
     Report report{"dculab/study/1", {}, {}, Json::object()};
-    merge(choices->journals, choices->search, report);
+    merge_study(choices->journals, choices->search, report);
     show(report, choices->output);
   });
 }

@@ -11,7 +11,7 @@
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/idle_axes.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "cli/search/search_options.hpp"
+#include "cli/search/search_study.hpp"
 #include "cli/serving/measured_serving_study.hpp"
 #include "cli/serving/serving_scenario.hpp"
 #include "cli/study/compared_study.hpp"
@@ -49,7 +49,7 @@ struct StudyChoices {
   std::string machine_file;  // calibrated host, written
   std::vector<std::string> set;
   std::string stack;
-  SearchOptions search;
+  SearchChoices search;
   OutputOptions output;
 };
 
@@ -119,14 +119,14 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 }
 
 [[nodiscard]] bool is_search(const config::Scenario& scenario) {
-  return asks_for_search(scenario) && !scenario.compare && !scenario.accuracy && scenario.choose.empty();
+  return study::asks_for_search(scenario) && !scenario.compare && !scenario.accuracy && scenario.choose.empty();
 }
 
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
   refuse_idle_axes(scenario);
   if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
-  if (asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
+  if (study::asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
   if (study::is_draft_study(scenario)) return;
   if (!scenario.choose.empty()) refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
@@ -178,7 +178,7 @@ void refuse_long(const config::Scenario& scenario, bool has_journal, bool is_one
 }
 
 void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
-  if (is_search(scenario)) return search(scenario, choices.search, report);
+  if (is_search(scenario)) return search_study(scenario, choices.search, report);
   if (!scenario.choose.empty()) return study_designs(scenario, report);
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
   refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
@@ -229,7 +229,8 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
     scenario = read_serving_scenario(file, choices.set);
   else
     refuse_unanswered(scenario);
-  refuse_long(scenario, !choices.search.journal.empty(), scenario.then.empty() && choices.scenarios.size() == 1);
+  refuse_long(scenario, !choices.search.pricing.journal.empty(),
+              scenario.then.empty() && choices.scenarios.size() == 1);
   const std::vector<config::Scenario> followers = read_followers(scenario);  // what is wrong with them is told first
   Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
   if (!choices.measure)

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -69,6 +70,9 @@ void show(const Report& report, const OutputOptions& options);
 
 // A number with `digits` significant digits.
 [[nodiscard]] std::string number(double value, int digits = 3);
+
+// {"model.num_key_value_heads": "8", ...}: keys of a scenario and what they are set to.
+[[nodiscard]] Json choices_json(const std::vector<std::pair<std::string, std::string>>& choices);
 
 // A field of a CSV row, quoted where it must be.
 [[nodiscard]] std::string csv_field(const std::string& text);

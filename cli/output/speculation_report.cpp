@@ -1,8 +1,8 @@
 #include "cli/output/speculation_report.hpp"
 
-#include "cli/output/axis_title.hpp"
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "study/scenario/axis_title.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // Titles and values of what the advice is about, beside the batch.
 [[nodiscard]] std::vector<std::string> other_titles(const std::vector<study::DraftAdvice>& advice) {
   std::vector<std::string> titles;
-  for (const auto& [key, value] : advice.front().others) titles.push_back(axis_title(key));
+  for (const auto& [key, value] : advice.front().others) titles.push_back(study::axis_title(key));
   return titles;
 }
 
@@ -38,7 +38,7 @@ std::string break_even_text(const study::BreakEven& pays) {
 Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& drafts) {
   Table table;
   table.title = title;
-  for (const auto& [key, value] : drafts.front().choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : drafts.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column :
        {"plain step", "verifying", "drafting", "tokens a step", "speed-up", "90 % interval", "room"})
     table.columns.emplace_back(column);

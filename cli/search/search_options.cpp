@@ -5,6 +5,7 @@
 
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "core/error.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -13,7 +14,7 @@ constexpr int kMostShards = 1 << 20;
 constexpr double kLeastWithin = 1.01, kMostWithin = 1000;
 
 // "2/8"; false for anything else.
-[[nodiscard]] bool parse_shard(const std::string& text, SearchOptions& options) {
+[[nodiscard]] bool parse_shard(const std::string& text, study::SearchOptions& options) {
   const char* end = text.data() + text.size();
   int shard = 0, shards = 0;
   const auto [slash, first_error] = std::from_chars(text.data(), end, shard);
@@ -27,46 +28,64 @@ constexpr double kLeastWithin = 1.01, kMostWithin = 1000;
 
 }  // namespace
 
-void add_answer_options(CLI::App& command, SearchOptions& options) {
-  add_output_file(command, "--points", options.points_file, "Write every point's figures here, as CSV");
-  CLI::Option* sensitivity = command.add_flag("--sensitivity", options.sensitivity,
+void add_answer_options(CLI::App& command, SearchChoices& choices) {
+  add_output_file(command, "--points", choices.points_file, "Write every point's figures here, as CSV");
+  CLI::Option* sensitivity = command.add_flag("--sensitivity", choices.sensitivity,
                                               "Which machine figure would change the answer, and by how much");
   command
-      .add_option("--within", options.within, "With --sensitivity: largest change of a figure, as a factor each way")
+      .add_option("--within", choices.within, "With --sensitivity: largest change of a figure, as a factor each way")
       ->check(CLI::Range(kLeastWithin, kMostWithin))
       ->needs(sensitivity);
 }
 
-void add_pricing_options(CLI::App& command, SearchOptions& options) {
-  command.add_option("--threads", options.threads, "Of a search, 0 = all cores")->check(thread_count());
-  writes(
-      command.add_option("--journal", options.journal, "Keep finished points of a search here, to go on when stopped"))
+void add_pricing_options(CLI::App& command, SearchChoices& choices) {
+  command.add_option("--threads", choices.pricing.threads, "Of a search, 0 = all cores")->check(thread_count());
+  writes(command.add_option("--journal", choices.pricing.journal,
+                            "Keep finished points of a search here, to go on when stopped"))
       ->option_text("FILE");
-  command.add_flag("--resume", options.resume, "Go on with the journal that is there");
-  command.add_flag("--salvage", options.salvage,
+  command.add_flag("--resume", choices.resume, "Go on with the journal that is there");
+  command.add_flag("--salvage", choices.salvage,
                    "Go on with a damaged journal: keep the chunks before the damage, drop what is behind it");
   command
       .add_option_function<std::string>(
           "--shard",
-          [&options](const std::string& text) {
-            if (!parse_shard(text, options))
+          [&choices](const std::string& text) {
+            if (!parse_shard(text, choices.pricing))
               throw CLI::ValidationError("--shard", "'" + text + "' is not a part such as 2/8");
           },
           "Part I of N of a search, into the journal")
       ->option_text("I/N");
 }
 
-std::string files_option(const SearchOptions& options) {
-  if (!options.journal.empty()) return "--journal";
-  if (options.resume) return "--resume";
-  if (options.salvage) return "--salvage";
-  if (options.shards > 1) return "--shard";
-  return options.points_file.empty() ? "" : "--points";
+study::SearchOptions SearchChoices::search_options() const {
+  study::SearchOptions options = pricing;
+  options.start = salvage  ? config::JournalStart::salvage
+                  : resume ? config::JournalStart::resume
+                           : config::JournalStart::create;
+  return options;
 }
 
-std::string search_option(const SearchOptions& options) {
-  const std::string option = files_option(options);
-  return option.empty() && options.threads != 0 ? "--threads" : option;
+void refuse_incomplete(const SearchChoices& choices) {
+  const bool has_journal = !choices.pricing.journal.empty(), is_shard = choices.pricing.shards > 1;
+  if (is_shard && !has_journal)
+    throw InputError("--shard", "needs --journal FILE: the shard's part of the study, for `dculab merge`");
+  if (choices.resume && !has_journal) throw InputError("--resume", "needs --journal FILE");
+  if (choices.salvage && !has_journal) throw InputError("--salvage", "needs --journal FILE");
+  if (is_shard && !choices.points_file.empty())
+    throw InputError("--points", "is written by `dculab merge` once all shards are there");
+}
+
+std::string files_option(const SearchChoices& choices) {
+  if (!choices.pricing.journal.empty()) return "--journal";
+  if (choices.resume) return "--resume";
+  if (choices.salvage) return "--salvage";
+  if (choices.pricing.shards > 1) return "--shard";
+  return choices.points_file.empty() ? "" : "--points";
+}
+
+std::string search_option(const SearchChoices& choices) {
+  const std::string option = files_option(choices);
+  return option.empty() && choices.pricing.threads != 0 ? "--threads" : option;
 }
 
 }  // namespace dculab::cli

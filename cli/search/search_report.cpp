@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/output/axis_title.hpp"
+#include "cli/output/leaning_report.hpp"
+#include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
-#include "cli/search/search_sensitivity.hpp"
-#include "cli/search/served_block_sizes.hpp"
-#include "cli/search/told_points.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/verdict_text.hpp"
+#include "cli/search/metric_text.hpp"
+#include "cli/search/sensitivity_report.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
+#include "study/scenario/axis_title.hpp"
+#include "study/search/block_sizes.hpp"
+#include "study/search/point_pricer.hpp"
+#include "study/search/search_sensitivity.hpp"
+#include "study/search/told_points.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -27,14 +34,15 @@ namespace {
   return {{"goal", goal == config::Goal::maximize ? "maximize" : "minimize"}, {"metric", metric}};
 }
 
-[[nodiscard]] Table points_table(const SweepSpace& space, const std::vector<KeptPoint>& points, std::size_t shown) {
+[[nodiscard]] Table points_table(const study::SweepSpace& space, const std::vector<study::KeptPoint>& points,
+                                 std::size_t shown) {
   Table table;
-  for (const config::SweepAxis& axis : space.axes()) table.columns.push_back(axis_title(axis.key));
+  for (const config::SweepAxis& axis : space.axes()) table.columns.push_back(study::axis_title(axis.key));
   const std::vector<std::size_t> metrics = shown_metrics(space.scenario());
   for (const std::size_t metric : metrics) table.columns.push_back(metric_title(space.metrics()[metric]));
   table.columns.emplace_back("bound");
   for (std::size_t index = 0; index < std::min(points.size(), shown); ++index) {
-    const KeptPoint& point = points[index];
+    const study::KeptPoint& point = points[index];
     std::vector<Cell>& row = table.rows.emplace_back();
     for (const auto& [key, value] : space.choices(point.number)) row.emplace_back(value);
     for (const std::size_t metric : metrics)
@@ -47,23 +55,46 @@ namespace {
 
 // What there is to tell.
 struct Search {
-  const SweepSpace& space;
-  const SearchSummary& summary;
-  const std::vector<KeptPoint>& told;
-  const PointTrusts& trusts;
+  const study::SweepSpace& space;
+  const study::SearchSummary& summary;
+  const std::vector<study::KeptPoint>& told;
+  const study::PointTrusts& trusts;
 };
 
-[[nodiscard]] Json point_json(const Search& search, const KeptPoint& point) {
-  const SweepSpace& space = search.space;
+// `machine`, `basis`, `interval_seconds` or `step_time_interval`; of a point that is not told nothing.
+void add_trust(const Search& search, std::uint64_t point, Json& json) {
+  const auto found = search.trusts.find(point);
+  if (found == search.trusts.end()) return;
+  const study::PointTrust& trust = found->second;
+  json["machine"] = trust.machine;
+  json["basis"] = sim::name(trust.basis);
+  json[search.space.is_served() ? "step_time_interval" : "interval_seconds"] = {trust.low, trust.high};
+}
+
+// `leans_on` and `machine_facts` of each machine, as the first of its points has it; notes below the last table.
+void report_machines(const Search& search, Report& report) {
+  study::PointPricer pricer(search.space);
+  for (const study::KeptPoint& point : search.told) {
+    Json& leans_on = report.json["leans_on"][search.trusts.at(point.number).machine];
+    if (!leans_on.is_null()) continue;
+    const study::SweepCase& asked = pricer.at(point.number);
+    leans_on = add_leanings(asked.machine, study::prices_of(asked), report,
+                            asked.is_served() ? Priced::served_steps : Priced::answer);
+    report.json["machine_facts"][asked.machine.name] = machine_facts(asked.machine, search.space.axes());
+  }
+}
+
+[[nodiscard]] Json point_json(const Search& search, const study::KeptPoint& point) {
+  const study::SweepSpace& space = search.space;
   Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
   for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
     if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
   json["bound"] = point.bound;
-  add_trust(space, search.trusts, point.number, json);
+  add_trust(search, point.number, json);
   return json;
 }
 
-void report_counts(const SweepSpace& space, const SearchSummary& summary, Report& report) {
+void report_counts(const study::SweepSpace& space, const study::SearchSummary& summary, Report& report) {
   const std::uint64_t met = summary.count(config::Outcome::met), excluded = summary.count(config::Outcome::excluded);
   const std::uint64_t refused = summary.count(config::Outcome::refused);
   std::string text = std::to_string(space.size()) + (space.size() == 1 ? " point: " : " points: ") +
@@ -76,7 +107,7 @@ void report_counts(const SweepSpace& space, const SearchSummary& summary, Report
 }
 
 // How sure the best point is: of its step, or of the steps that serve the requests.
-void add_trust_note(const PointTrust& trust, bool is_served, Report& report) {
+void add_trust_note(const study::PointTrust& trust, bool is_served, Report& report) {
   report.tables.back().notes.push_back(
       is_served ? "steps of the first one take " + trust_text({trust.low, trust.high, trust.basis})
                 : "90 % interval of the first one's step: " + config::short_text(Seconds(trust.low)) + " .. " +
@@ -86,34 +117,34 @@ void add_trust_note(const PointTrust& trust, bool is_served, Report& report) {
 void report_best(const Search& search, Report& report) {
   const auto& [space, summary, told, trusts] = search;
   const config::Objective& objective = space.scenario().objective;
-  report.tables.push_back(points_table(space, summary.best(), kShownBest));
+  report.tables.push_back(points_table(space, summary.best(), study::kShownBest));
   report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
   report.tables.back().notes.clear();
   report.json["objective"] = goal_json(objective.goal, objective.metric);
   report.json["best"] = Json::array();
-  for (std::size_t index = 0; index < std::min(summary.best().size(), kShownBest); ++index)
+  for (std::size_t index = 0; index < std::min(summary.best().size(), study::kShownBest); ++index)
     report.json["best"].push_back(point_json(search, summary.best()[index]));
   if (summary.best().empty()) return;
-  report_machines(space, told, trusts, report);
+  report_machines(search, report);
   const std::uint64_t best = summary.best().front().number;
   add_trust_note(trusts.at(best), space.is_served(), report);
   if (space.is_served()) return;
-  PointPricer pricer(space);
-  const SweepCase& step = pricer.at(best);
+  study::PointPricer pricer(space);
+  const study::SweepCase& step = pricer.at(best);
   report.json["best"][0]["ops"] = ops_json(step.plan, sim::price_step(step.machine, step.plan), step.machine);
 }
 
 void report_values(const Search& search, Report& report) {
-  const SweepSpace& space = search.space;
-  const SearchSummary& summary = search.summary;
+  const study::SweepSpace& space = search.space;
+  const study::SearchSummary& summary = search.summary;
   const std::size_t metric = space.metric(space.scenario().objective.metric);
   Table table;
   table.title = "Best with each value";
   table.columns = {"axis", "value", metric_title(space.metrics()[metric]), "against the best"};
   Json json = Json::array();
-  for (const BestOfValue& each : summary.best_of_values()) {
+  for (const study::BestOfValue& each : summary.best_of_values()) {
     const std::string& key = space.axes()[each.axis].key;
-    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{axis_title(key), each.value});
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{study::axis_title(key), each.value});
     Json& entry = json.emplace_back(Json{{"key", key}, {"value", each.value}, {"best", nullptr}});
     if (!each.best) {
       row.insert(row.end(), {"-", "-"});
@@ -134,9 +165,9 @@ void report_values(const Search& search, Report& report) {
 
 // For the heat map: with each group and block size what the best point there has.
 void report_pairs(const Search& search, Report& report) {
-  const SweepSpace& space = search.space;
+  const study::SweepSpace& space = search.space;
   const std::string& metric = space.scenario().objective.metric;
-  for (const KeptPoint& point : search.summary.best_of_pairs()) {
+  for (const study::KeptPoint& point : search.summary.best_of_pairs()) {
     Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
     json[metric] = point.figures[space.metric(metric)];
     json["bound"] = point.bound;
@@ -145,23 +176,37 @@ void report_pairs(const Search& search, Report& report) {
 }
 
 void report_front(const Search& search, Report& report) {
-  const SweepSpace& space = search.space;
+  const study::SweepSpace& space = search.space;
   if (space.scenario().pareto.empty()) return;
-  const std::vector<KeptPoint> front = search.summary.front();
+  const std::vector<study::KeptPoint> front = search.summary.front();
   std::string aims;
   for (const config::Aim& aim : space.scenario().pareto) {
     aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
     report.json["aims"].push_back(goal_json(aim.goal, aim.metric));
   }
-  report.tables.push_back(points_table(space, front, kShownFront));
+  report.tables.push_back(points_table(space, front, study::kShownFront));
   report.tables.back().title = "Pareto front: " + aims;
   report.json["pareto"] = Json::array();
-  for (const KeptPoint& point : front) report.json["pareto"].push_back(point_json(search, point));
+  for (const study::KeptPoint& point : front) report.json["pareto"].push_back(point_json(search, point));
+}
+
+void report_sensitivity(const study::SweepSpace& space, const study::SearchSensitivity& found, double within,
+                        Report& report) {
+  report.json["sensitivity"] =
+      add_sensitivity(found.machine, found.choice, found.figures, within, space.scenario().objective.metric, report);
+  std::vector<std::string>& notes = report.tables.back().notes;
+  notes.push_back("another answer: one that is better by more than " + percent(found.tie, 2) +
+                  (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more "
+                                       "brings is taken from 5 % each way"
+                                     : ""));
+  if (found.contenders < space.size())
+    notes.push_back("among " + std::to_string(found.contenders) + " of " + std::to_string(space.size()) +
+                    " points: the best ones, and the best with each value");
 }
 
 }  // namespace
 
-std::string points_head(const SweepSpace& space) {
+std::string points_head(const study::SweepSpace& space) {
   std::string line = "point";
   for (const config::SweepAxis& axis : space.axes()) line += "," + csv_field(axis.key);
   line += ",outcome";
@@ -169,7 +214,7 @@ std::string points_head(const SweepSpace& space) {
   return line + ",bound\n";
 }
 
-std::string points_rows(const SweepSpace& space, std::uint64_t begin, const config::SearchChunk& chunk) {
+std::string points_rows(const study::SweepSpace& space, std::uint64_t begin, const config::SearchChunk& chunk) {
   std::string rows;
   std::vector<std::uint64_t> positions;
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
@@ -181,25 +226,32 @@ std::string points_rows(const SweepSpace& space, std::uint64_t begin, const conf
     rows += "," + outcome_word(point.outcome);
     const bool priced = point.outcome != config::Outcome::refused;
     for (const double figure : chunk.figures(index))
-      rows += priced && !std::isnan(figure) ? "," + whole_text(figure) : ",";
+      rows += priced && !std::isnan(figure) ? "," + study::whole_text(figure) : ",";
     rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
   }
   return rows;
 }
 
-void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options,
+void report_search(const study::SweepSpace& space, const study::SearchSummary& summary, const SearchChoices& choices,
                    Report& report) {
-  const std::vector<KeptPoint> told = told_points(summary);
-  const PointTrusts trusts = trusts_of(space, told, options.workers());
+  const int threads = choices.pricing.workers();
+  ProgressBar bar;
+  const auto progress = [&bar](const std::string& label, double share) { bar.update(label, share); };
+  const std::vector<study::KeptPoint> told = study::told_points(summary);
+  const study::PointTrusts trusts = study::trusts_of(space, told, threads, progress);
+  bar.clear();
   const Search search{space, summary, told, trusts};
   report_counts(space, summary, report);
   report_best(search, report);
-  report_served_block_sizes(space, summary, options.workers(), report);
+  for (const study::ServedBlockSizes& each : study::served_block_sizes(space, summary, threads))
+    add_block_sizes(each.machine, each.kv_heads, each.blocks, report);
   report_values(search, report);
   report_pairs(search, report);
   report_front(search, report);
-  if (options.sensitivity && !summary.best().empty())
-    report_sensitivity(space, summary, options.within, options.workers(), report);
+  if (!choices.sensitivity || summary.best().empty()) return;
+  report_sensitivity(space, study::search_sensitivity(space, summary, choices.within, threads, progress),
+                     choices.within, report);
+  bar.clear();
 }
 
 }  // namespace dculab::cli

@@ -31,14 +31,14 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 
 }  // namespace
 
-Json add_sensitivity(const sim::Machine& machine, const sim::Question& question, double within,
-                     const std::string& metric, Report& report, const sim::SensitivityOptions& options) {
-  const std::vector<sim::Sensitivity> all = sim::sensitivities(machine, question, within, options);
+Json add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                     const std::vector<sim::Sensitivity>& figures, double within, const std::string& metric,
+                     Report& report) {
   Table table;
-  table.title = "What would change the answer on " + machine.name + ": " + question(machine).choice;
+  table.title = "What would change the answer on " + machine.name + ": " + choice;
   table.columns = {"figure", "is", "kind", "1 % more: " + metric, "smaller: another answer", "larger: another answer"};
   Json json = Json::array();
-  for (const sim::Sensitivity& each : all) {
+  for (const sim::Sensitivity& each : figures) {
     json.push_back({{"key", each.key},
                     {"value", each.value},
                     {"kind", kind_of(machine, each.key)},

@@ -9,9 +9,10 @@
 
 namespace dculab::cli {
 
-// Asks `question` on changed machines; adds the table, returns the JSON. `metric`: what Answer::figure is.
-[[nodiscard]] Json add_sensitivity(const sim::Machine& machine, const sim::Question& question, double within,
-                                   const std::string& metric, Report& report,
-                                   const sim::SensitivityOptions& options = {});
+// Adds the table, returns the JSON. `choice`: the answer on the machine as it is; `within`: the largest factor by which
+// figures were changed; `metric`: what Answer::figure is.
+[[nodiscard]] Json add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                                   const std::vector<sim::Sensitivity>& figures, double within,
+                                   const std::string& metric, Report& report);
 
 }  // namespace dculab::cli

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "cli/scenario/objective.hpp"
 #include "cli/serving/measured_serving.hpp"
+#include "study/decide/objective.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/request_workload.hpp"
 
@@ -36,7 +36,7 @@ namespace {
 }
 
 [[nodiscard]] double merit_of(const std::map<std::string, double>& figures, const config::Objective& objective) {
-  return merit(objective, [&figures](const std::string& metric) {
+  return study::merit(objective, [&figures](const std::string& metric) {
     const auto found = figures.find(metric);
     return found == figures.end() ? 0 : found->second;
   });

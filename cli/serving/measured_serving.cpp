@@ -216,7 +216,7 @@ Json served_replica_json(const engine::ServedWorkload& served) {
 }
 
 std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {
-  std::map<std::string, double> figures = serving_figures(metrics);
+  std::map<std::string, double> figures = study::serving_figures(metrics);
   figures["steps"] = static_cast<double>(num_steps);
   figures["output_tokens"] = static_cast<double>(metrics.output_tokens());
   return figures;

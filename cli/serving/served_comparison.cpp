@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cli/output/axis_title.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "cli/serving/serving_interval.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -94,7 +94,7 @@ void add_head_sets(const ServedPoint& served, const HeadSetCounts& simulated, Js
 
 ServedComparison::ServedComparison(const config::SweepPoint& first) {
   table_.title = "Simulated against measured on this machine";
-  for (const auto& [key, value] : first.choices) table_.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : first.choices) table_.columns.push_back(study::axis_title(key));
   for (const char* column :
        {"metric", "simulated", "90 % interval", "measured", "off by", "limit", "within", "all rounds measured"})
     table_.columns.emplace_back(column);

@@ -2,26 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "config/unit_text.hpp"
+#include "study/decide/serving_figures.hpp"
 
 namespace dculab::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, double>, 3> kPercentiles{{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}};
-
 struct NamedLatency {
-  const char* name;
   const char* title;
   const QuantileSketch& values;
 };
 
 [[nodiscard]] std::array<NamedLatency, 4> latencies(const ServingMetrics& metrics) {
-  return {{{"ttft", "TTFT", metrics.ttft()},
-           {"tpot", "TPOT", metrics.tpot()},
-           {"itl", "ITL", metrics.itl()},
-           {"latency", "latency", metrics.latency()}}};
+  return {{{"TTFT", metrics.ttft()}, {"TPOT", metrics.tpot()}, {"ITL", metrics.itl()}, {"latency", metrics.latency()}}};
 }
 
 [[nodiscard]] Cell time_cell(Seconds time) { return {config::short_text(time), time.value()}; }
@@ -34,19 +28,10 @@ struct NamedLatency {
   return all;
 }
 
-void add_quantiles(const std::string& name, const QuantileSketch& values, std::map<std::string, double>& figures) {
-  figures[name + "_mean"] = values.mean().value();
-  for (const auto& [suffix, share] : kPercentiles) figures[name + "_" + suffix] = values.quantile(share).value();
-}
-
-[[nodiscard]] double share_within(const ServingMetrics& metrics) {
-  return static_cast<double>(metrics.requests_within_objective()) / static_cast<double>(metrics.requests());
-}
-
 // "slower than alone: 1.1 x P50, ..."
 [[nodiscard]] std::string slowdown_line(const QuantileSketch& slowdown) {
   std::string line = "latency against alone:";
-  for (const auto& [suffix, share] : kPercentiles)
+  for (const auto& [suffix, share] : study::kPercentiles)
     line +=
         std::string(line.ends_with(':') ? " " : ", ") + suffix + " " + number(slowdown.quantile(share).value()) + " x";
   return line;
@@ -78,30 +63,13 @@ Json head_set_json(const HeadSetFigures& figures) {
           {"second_set_weight_bytes", figures.few_weights.value()}};
 }
 
-std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
-  const double seconds = metrics.duration().value();
-  const auto rate = [seconds](std::int64_t count) { return static_cast<double>(count) / seconds; };
-  std::map<std::string, double> figures{{"total_time", seconds},
-                                        {"requests_per_second", rate(metrics.requests())},
-                                        {"tokens_per_second", rate(metrics.prompt_tokens() + metrics.output_tokens())},
-                                        {"output_tokens_per_second", rate(metrics.output_tokens())},
-                                        {"goodput", rate(metrics.requests_within_objective())},
-                                        {"share_within_slo", share_within(metrics)}};
-  for (const NamedLatency& latency : latencies(metrics)) {
-    if (latency.values.count() == 0) continue;
-    add_quantiles(latency.name, latency.values, figures);
-  }
-  if (metrics.slowdown().count() > 0) add_quantiles("slowdown", metrics.slowdown(), figures);
-  return figures;
-}
-
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
   table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
   for (const NamedLatency& latency : latencies(metrics)) {
     if (latency.values.count() == 0) continue;
     std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};
-    for (const auto& [suffix, share] : kPercentiles) row.push_back(time_cell(latency.values.quantile(share)));
+    for (const auto& [suffix, share] : study::kPercentiles) row.push_back(time_cell(latency.values.quantile(share)));
     row.push_back(time_cell(latency.values.largest()));
     table.rows.push_back(std::move(row));
   }
@@ -156,7 +124,7 @@ void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json) {
 }
 
 std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {
-  const std::map<std::string, double> figures = serving_figures(metrics);
+  const std::map<std::string, double> figures = study::serving_figures(metrics);
   std::vector<std::string> lines{
       std::to_string(metrics.requests()) + " requests, " + std::to_string(metrics.prompt_tokens()) + " + " +
           std::to_string(metrics.output_tokens()) + " tokens in " + config::short_text(metrics.duration()),
@@ -172,9 +140,9 @@ std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const S
     lines.push_back(std::to_string(metrics.duplicate_tokens()) + " prompt tokens skipped in duplicates of prompts");
   if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
   if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
-    lines.push_back("goodput " + number(figures.at("goodput")) + " requests/s: " + percent(share_within(metrics)) +
-                    " of the requests within the slo, " +
-                    (share_within(metrics) >= objective.share ? "at least " : "fewer than ") +
+    lines.push_back("goodput " + number(figures.at("goodput")) +
+                    " requests/s: " + percent(metrics.share_within_objective()) + " of the requests within the slo, " +
+                    (metrics.share_within_objective() >= objective.share ? "at least " : "fewer than ") +
                     percent(objective.share));
   return lines;
 }

@@ -1,8 +1,7 @@
-// What a serving run comes to: figures by metric name, as tables and as JSON.
+// What a serving run comes to, as tables and as JSON.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,10 +11,6 @@
 #include "core/serving_timeline.hpp"
 
 namespace dculab::cli {
-
-// By the names that objectives have (config::metrics()): "ttft_p90" in seconds, "requests_per_second", ... Those of
-// latencies that no request has are absent.
-[[nodiscard]] std::map<std::string, double> serving_figures(const ServingMetrics& metrics);
 
 // A server with two sets of KV heads: what each served, and what the second takes.
 struct HeadSetFigures {

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "cli/output/axis_title.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "cli/scenario/idle_axes.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "core/error.hpp"
@@ -91,7 +91,7 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
 
 std::string choices_text(const config::SweepPoint& point) {
   std::string text;
-  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + axis_title(key) + " " + value;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + study::axis_title(key) + " " + value;
   return text;
 }
 

@@ -5,9 +5,8 @@
 #include <limits>
 #include <thread>
 
-#include "cli/output/axis_title.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/scenario/objective.hpp"
 #include "cli/serving/measured_serving.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "cli/serving/serving_scenario.hpp"
@@ -16,6 +15,7 @@
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "sim/study/pareto.hpp"
+#include "study/decide/objective.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/server.hpp"
@@ -36,7 +36,7 @@ namespace {
   return json;
 }
 
-[[nodiscard]] FigureOf figures_of(const Simulation& simulation) {
+[[nodiscard]] study::FigureOf figures_of(const Simulation& simulation) {
   return [&figures = simulation.figures](const std::string& metric) {
     const auto figure = figures.find(metric);
     return figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
@@ -130,8 +130,8 @@ std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const 
                                       const config::Objective& objective) {
   sim::ParetoFront front;
   for (std::size_t index = 0; index < all.size(); ++index) {
-    if (!is_admissible(objective, figures_of(all[index]))) continue;
-    const std::vector<double> weighed = costs(aims, figures_of(all[index]));
+    if (!study::is_admissible(objective, figures_of(all[index]))) continue;
+    const std::vector<double> weighed = study::costs(aims, figures_of(all[index]));
     if (!weighed.empty()) front.offer(index, weighed);
   }
   std::vector<std::size_t> numbers;
@@ -145,8 +145,9 @@ std::optional<std::size_t> best(const std::vector<Simulation>& all, const config
   double least = 0;
   for (std::size_t index = 0; index < all.size(); ++index) {
     if (among && !among(all[index])) continue;
-    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
-    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
+    const double each = study::cost(objective.goal, figures_of(all[index])(objective.metric));
+    if (std::isnan(each) || !study::is_admissible(objective, figures_of(all[index])) || (found && each >= least))
+      continue;
     found = index;
     least = each;
   }
@@ -175,14 +176,14 @@ std::string preemption_text(const sim::ServingRun& run) {
 
 std::string label(const Simulation& simulation) {
   std::string text = simulation.machine;
-  for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
+  for (const auto& [key, value] : simulation.choices) text += ", " + study::axis_title(key) + " " + value;
   return text;
 }
 
 Table sweep_table(const std::vector<Simulation>& all) {
   Table table;
   table.columns = {"machine"};
-  for (const auto& [key, value] : all.front().choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : all.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
                              "KV blocks used at most", "preemptions"})
     table.columns.emplace_back(column);

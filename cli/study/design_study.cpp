@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/study/predicted_study.hpp"
@@ -19,6 +18,7 @@
 #include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/step_choices.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
@@ -113,7 +113,7 @@ struct DecidedDesign {
 // "L2.size" for machine.memory.L2.size
 [[nodiscard]] std::string title_of(const std::string& key) {
   constexpr std::string_view kLevels = "machine.memory.";
-  return key.starts_with(kLevels) ? key.substr(kLevels.size()) : axis_title(key);
+  return key.starts_with(kLevels) ? key.substr(kLevels.size()) : study::axis_title(key);
 }
 
 [[nodiscard]] std::string own_text(const std::string& key, const sim::Machine& machine) {

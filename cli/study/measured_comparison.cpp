@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "config/unit_text.hpp"
@@ -16,6 +15,7 @@
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/study_points.hpp"
@@ -143,7 +143,7 @@ void add_rows(const std::vector<Candidate>& candidates, const std::vector<config
   Table table;
   table.title =
       "Speed-up over " + compare.baseline + ": predicted by a fit to " + compare.baseline + " alone, measured";
-  for (const auto& [key, value] : points.front().choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : points.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
     table.columns.emplace_back(column);
   report.json["speed_ups"] = Json::array();

@@ -1,11 +1,11 @@
 #include "cli/study/measured_speculation.hpp"
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/held_out_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/speculation_report.hpp"
 #include "cli/scenario/engine_weights.hpp"
 #include "config/unit_text.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/study_points.hpp"
 #include "study/validate/measured_drafts.hpp"
@@ -22,7 +22,7 @@ namespace {
 [[nodiscard]] Table compared_table(const std::vector<study::ComparedDraft>& points) {
   Table table;
   table.title = "What drafts are worth: predicted from steps without drafts, and measured";
-  for (const auto& [key, value] : points.front().choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : points.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"tokens a step", "plain step", "verify", "drafting", "p/m plain", "p/m verify",
                              "p/m drafting", "predicted", "measured", "ratio", "run-to-run"})
     table.columns.emplace_back(column);

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/held_out_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
@@ -25,6 +24,7 @@
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/calibrate/held_out.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/refused_steps.hpp"
 
@@ -96,7 +96,7 @@ struct Accepted {
 void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
   Table table;
   table.title = "Held-out steps: what the simulator, calibrated on the others, predicts";
-  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "bound", "90 % interval", "run-to-run"})
     table.columns.emplace_back(column);
   report.json["points"] = Json::array();
@@ -135,7 +135,7 @@ void add_held_out_rows(const Accepted& accepted, const sim::HoldOutScore& score,
 void add_exchanges(const Accepted& accepted, const sim::HoldOutScore& score, Report& report) {
   Table table;
   table.title = "Of them, exchanges between the processes";
-  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : accepted.points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "of the step"}) table.columns.emplace_back(column);
   std::vector<double> errors;
   for (std::size_t row_index = 0; row_index < score.held_out.size(); ++row_index) {

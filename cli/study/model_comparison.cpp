@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/output/axis_title.hpp"
 #include "config/unit_text.hpp"
+#include "study/scenario/axis_title.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // "context 4096, KV dtype fp8_e4m3"
 [[nodiscard]] std::string text_of(const std::vector<config::Override>& others) {
   std::string text;
-  for (const auto& [key, value] : others) text += (text.empty() ? "" : ", ") + axis_title(key) + " " + value;
+  for (const auto& [key, value] : others) text += (text.empty() ? "" : ", ") + study::axis_title(key) + " " + value;
   return text;
 }
 

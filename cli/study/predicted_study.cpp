@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/op_report.hpp"
 #include "cli/output/verdict_text.hpp"
@@ -17,6 +16,7 @@
 #include "sim/hardware/figure.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/decide/compared_models.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -67,7 +67,7 @@ struct PointFigures {
                                 const sim::Machine& machine) {
   Table table;
   table.title = (study::sweeps_models(scenario) ? "Steps" : first.model.name) + " on " + machine.name;
-  for (const auto& [key, value] : first.choices) table.columns.push_back(axis_title(key));
+  for (const auto& [key, value] : first.choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
     table.columns.emplace_back(column);
   const std::string basis = machine.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
@@ -118,7 +118,8 @@ void add_points(const config::Scenario& scenario, const std::vector<study::Price
 
 std::string point_label(const study::StudyPoint& point) {
   std::string text;
-  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : " ") + axis_title(key) + "=" + value;
+  for (const auto& [key, value] : point.choices)
+    text += (text.empty() ? "" : " ") + study::axis_title(key) + "=" + value;
   return text.empty() ? "step" : text;
 }
 
@@ -142,9 +143,11 @@ void predict_study_on(const config::Scenario& scenario, const sim::Machine& mach
     return times;
   };
   json["leans_on"] = add_leanings(machine, prices, report);
-  if (within > 1 && json.contains("recommendation"))
-    json["sensitivity"] =
-        add_sensitivity(machine, study::recommendation_of(priced, question, machine), within, "step_time", report);
+  if (within > 1 && json.contains("recommendation")) {
+    const sim::Question asked = study::recommendation_of(priced, question, machine);
+    json["sensitivity"] = add_sensitivity(machine, asked(machine).choice, sim::sensitivities(machine, asked, within),
+                                          within, "step_time", report);
+  }
   report.json["machines"].push_back(std::move(json));
 }
 

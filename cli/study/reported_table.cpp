@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/study/service_tables.hpp"
 #include "core/error.hpp"
+#include "study/scenario/axis_title.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -121,7 +121,7 @@ std::vector<Cell> axes_cells(const config::SweepPoint& point) {
 
 std::vector<std::string> axes_columns(const std::vector<ComparedPoint>& points) {
   std::vector<std::string> columns;
-  for (const auto& [key, value] : points.front().point->choices) columns.push_back(axis_title(key));
+  for (const auto& [key, value] : points.front().point->choices) columns.push_back(study::axis_title(key));
   return columns;
 }
 

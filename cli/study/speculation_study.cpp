@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cli/output/axis_title.hpp"
 #include "cli/output/speculation_report.hpp"
 #include "core/error.hpp"
 #include "study/decide/draft_study.hpp"

@@ -1,18 +1,15 @@
-#include "cli/search/told_points.hpp"
+#include "study/search/told_points.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <set>
 
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/machine_figures.hpp"
-#include "cli/output/progress.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/step_confidence.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // Some of the steps that serve the requests.
@@ -33,20 +30,6 @@ namespace {
   return {asked.machine.name, trust.low, trust.high, trust.basis};
 }
 
-// The time of the step, or of the steps that serve the requests, by phase.
-[[nodiscard]] sim::Prices prices_of(const SweepCase& asked) {
-  if (!asked.is_served())
-    return [plan = asked.plan](const sim::Machine& machine) {
-      return std::vector{sim::price_step(machine, plan).seconds};
-    };
-  sim::SimulatedServer server = asked.server_on(asked.machine);
-  std::vector<Batch> steps = sim::thinned(served_steps(asked, server), sim::kPricedSteps);
-  return [server = std::move(server), steps = std::move(steps)](const sim::Machine& machine) mutable {
-    server.machine = machine;
-    return sim::phase_times(server, steps);
-  };
-}
-
 }  // namespace
 
 std::vector<KeptPoint> told_points(const SearchSummary& summary) {
@@ -64,7 +47,8 @@ std::vector<KeptPoint> told_points(const SearchSummary& summary) {
   return told;
 }
 
-PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& told, int threads) {
+PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& told, int threads,
+                      const SearchProgress& progress) {
   std::vector<PointTrust> found(told.size());
   const std::size_t step_time = space.metric("step_time");
   const auto make_worker = [&]() -> sim::ChunkWorker {
@@ -74,36 +58,26 @@ PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& tol
       return std::string();
     };
   };
-  ProgressBar bar;
   sim::work_in_order({0, told.size()}, threads, make_worker, [&](std::uint64_t index, const std::string&) {
-    bar.update("how sure the points are", static_cast<double>(index + 1) / static_cast<double>(told.size()));
+    if (progress)
+      progress("how sure the points are", static_cast<double>(index + 1) / static_cast<double>(told.size()));
   });
-  bar.clear();
   PointTrusts trusts;
   for (std::size_t index = 0; index < told.size(); ++index) trusts[told[index].number] = std::move(found[index]);
   return trusts;
 }
 
-void add_trust(const SweepSpace& space, const PointTrusts& trusts, std::uint64_t point, Json& json) {
-  const auto found = trusts.find(point);
-  if (found == trusts.end()) return;
-  const PointTrust& trust = found->second;
-  json["machine"] = trust.machine;
-  json["basis"] = sim::name(trust.basis);
-  json[space.is_served() ? "step_time_interval" : "interval_seconds"] = {trust.low, trust.high};
+sim::Prices prices_of(const SweepCase& asked) {
+  if (!asked.is_served())
+    return [plan = asked.plan](const sim::Machine& machine) {
+      return std::vector{sim::price_step(machine, plan).seconds};
+    };
+  sim::SimulatedServer server = asked.server_on(asked.machine);
+  std::vector<Batch> steps = sim::thinned(served_steps(asked, server), sim::kPricedSteps);
+  return [server = std::move(server), steps = std::move(steps)](const sim::Machine& machine) mutable {
+    server.machine = machine;
+    return sim::phase_times(server, steps);
+  };
 }
 
-void report_machines(const SweepSpace& space, const std::vector<KeptPoint>& told, const PointTrusts& trusts,
-                     Report& report) {
-  PointPricer pricer(space);
-  for (const KeptPoint& point : told) {
-    Json& leans_on = report.json["leans_on"][trusts.at(point.number).machine];
-    if (!leans_on.is_null()) continue;
-    const SweepCase& asked = pricer.at(point.number);
-    leans_on = add_leanings(asked.machine, prices_of(asked), report,
-                            asked.is_served() ? Priced::served_steps : Priced::answer);
-    report.json["machine_facts"][asked.machine.name] = machine_facts(asked.machine, space.axes());
-  }
-}
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

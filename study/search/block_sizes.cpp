@@ -1,4 +1,4 @@
-#include "cli/search/served_block_sizes.hpp"
+#include "study/search/block_sizes.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,15 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/verdict_text.hpp"
-#include "cli/scenario/objective.hpp"
-#include "cli/search/search_point.hpp"
 #include "core/error.hpp"
-#include "study/decide/drawn_requests.hpp"
+#include "study/decide/objective.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/search/point_pricer.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 constexpr const char* kBlockSize = "kv_cache.block_size";
@@ -51,7 +49,7 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
   if (points.empty()) points.push_back(summary.best().front().number);
   const auto heads = axis_of(space, kKvHeads);
   if (!heads) return points;
-  const std::string own = std::to_string(study::resolve_model(space.scenario()).heads().num_key_value_heads);
+  const std::string own = std::to_string(resolve_model(space.scenario()).heads().num_key_value_heads);
   for (std::uint64_t& point : points) {
     const auto along = points_along(space, point, *heads);
     if (const auto found = along.find(own); found != along.end()) point = found->second;
@@ -64,7 +62,7 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
                               std::size_t draw) {
   try {
     SweepCase asked = points.at(point);
-    asked.requests = study::draws_of(asked.requests)[draw];
+    asked.requests = draws_of(asked.requests)[draw];
     const CaseFigures& priced = pricer.price(asked, asked.machine);
     if (!meets_constraints(space, asked, priced.figures)) return 0;
     return merit(space.scenario().objective,
@@ -74,30 +72,35 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
   }
 }
 
-void report_along(const SweepSpace& space, std::uint64_t best, std::size_t axis, int threads, Report& report) {
+[[nodiscard]] std::optional<ServedBlockSizes> decide_along(const SweepSpace& space, std::uint64_t best,
+                                                           std::size_t axis, int threads) {
   const std::map<std::string, std::uint64_t> points = points_along(space, best, axis);
   PointPricer first(space);
   const SweepCase& asked = first.at(best);
   std::vector<int> swept;
   for (const auto& [size, point] : points) swept.push_back(std::stoi(size));
   std::vector<std::string> sizes;
-  for (const int size : study::by_preference(swept, asked.machine.stack.defaults.block_size))
+  for (const int size : by_preference(swept, asked.machine.stack.defaults.block_size))
     sizes.push_back(std::to_string(size));
-  const auto make_figure = [&]() -> study::DrawnFigure {
+  const auto make_figure = [&]() -> DrawnFigure {
     return [&, pricing = PointPricer(space), pricer = CasePricer()](std::size_t choice, std::size_t draw) mutable {
       return merit_of(space, pricing, pricer, points.at(sizes[choice]), draw);
     };
   };
-  const auto blocks = study::decide_over_draws(sizes, study::draws_of(asked.requests).size(), make_figure, threads);
-  if (blocks) add_block_sizes(asked.machine.name, asked.model.heads().num_key_value_heads, *blocks, report);
+  auto blocks = decide_over_draws(sizes, draws_of(asked.requests).size(), make_figure, threads);
+  if (!blocks) return std::nullopt;
+  return ServedBlockSizes{asked.machine.name, asked.model.heads().num_key_value_heads, *std::move(blocks)};
 }
 
 }  // namespace
 
-void report_served_block_sizes(const SweepSpace& space, const SearchSummary& summary, int threads, Report& report) {
+std::vector<ServedBlockSizes> served_block_sizes(const SweepSpace& space, const SearchSummary& summary, int threads) {
   const auto axis = axis_of(space, kBlockSize);
-  if (!space.is_served() || !axis || space.axes()[*axis].size() < 2 || summary.best().empty()) return;
-  for (const std::uint64_t best : best_by_machine(space, summary)) report_along(space, best, *axis, threads, report);
+  if (!space.is_served() || !axis || space.axes()[*axis].size() < 2 || summary.best().empty()) return {};
+  std::vector<ServedBlockSizes> decided;
+  for (const std::uint64_t best : best_by_machine(space, summary))
+    if (auto sizes = decide_along(space, best, *axis, threads)) decided.push_back(*std::move(sizes));
+  return decided;
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/search/search_point.hpp"
-#include "cli/search/sweep_space.hpp"
 #include "config/scenario_file.hpp"
 #include "config/search_chunk.hpp"
 #include "config/yaml_text.hpp"
+#include "study/search/point_pricer.hpp"
+#include "study/search/sweep_space.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
 
-namespace dculab::cli::test {
+namespace dculab::study::test {
 namespace {
 
 // Figures, or why there are none.
@@ -128,4 +128,4 @@ objective: {maximize: output_tokens_per_second}
 }
 
 }  // namespace
-}  // namespace dculab::cli::test
+}  // namespace dculab::study::test

@@ -1,4 +1,4 @@
-#include "cli/search/search_sensitivity.hpp"
+#include "study/search/search_sensitivity.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,15 +6,14 @@
 #include <optional>
 #include <vector>
 
-#include "cli/output/axis_title.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/scenario/objective.hpp"
-#include "cli/search/sensitivity_report.hpp"
 #include "core/error.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "sim/study/recommend.hpp"
+#include "study/decide/objective.hpp"
+#include "study/scenario/axis_title.hpp"
+#include "study/search/point_pricer.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // Of served requests: batches form otherwise when a step takes a little longer, and that alone moves their figures. One
@@ -140,30 +139,21 @@ class Contest {
 
 }  // namespace
 
-void report_sensitivity(const SweepSpace& space, const SearchSummary& summary, double within, int threads,
-                        Report& report) {
+SearchSensitivity search_sensitivity(const SweepSpace& space, const SearchSummary& summary, double within, int threads,
+                                     const SearchProgress& progress) {
   const std::vector<Contender> contenders = contenders_of(space, summary);
   const bool few = !space.is_served();  // a step is priced in less time than a thread starts
   Contest contest(space, contenders, few ? 1 : threads);
   const sim::Question question = [&contest](const sim::Machine& machine) { return contest.answer(machine); };
-  ProgressBar bar;
-  sim::SensitivityOptions options{.progress = [&bar](double share) { bar.update("changing the machine", share); }};
+  sim::SensitivityOptions options;
+  if (progress) options.progress = [&progress](double share) { progress("changing the machine", share); };
   if (space.is_served()) {
     options.flip_resolution = kServedFlipResolution;
     options.elasticity_step = kServedElasticityStep;
   }
-  report.json["sensitivity"] = add_sensitivity(contenders.front().asked.machine, question, within,
-                                               space.scenario().objective.metric, report, options);
-  bar.clear();
-  report.tables.back().notes.push_back(
-      "another answer: one that is better by more than " + percent(contest.tie(), 2) +
-      (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more brings is "
-                           "taken from 5 % each way"
-                         : ""));
-  if (contenders.size() < space.size())
-    report.tables.back().notes.push_back("among " + std::to_string(contenders.size()) + " of " +
-                                         std::to_string(space.size()) +
-                                         " points: the best ones, and the best with each value");
+  const sim::Machine& machine = contenders.front().asked.machine;
+  return {machine, question(machine).choice, sim::sensitivities(machine, question, within, options), contest.tie(),
+          contenders.size()};
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

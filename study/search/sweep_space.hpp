@@ -3,24 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "cli/search/search_metrics.hpp"
 #include "config/scenario_file.hpp"
 #include "config/scenario_reader.hpp"
 #include "core/workload.hpp"
 #include "model/plan_step.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "study/search/search_metrics.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
+
+// What is being done, and the share of it that is done, 0 to 1. May be empty.
+using SearchProgress = std::function<void(const std::string& label, double share)>;
 
 // The axes of a scenario, and everything from files that its points need. Several machines are its slowest axis.
 class SweepSpace {
  public:
-  // Throws InputError for what cannot be found, and where `host` has no file.
+  // Throws InputError for metrics that points of its kind do not have, for what cannot be found, and where `host` has
+  // no file.
   explicit SweepSpace(config::Scenario scenario);
 
   [[nodiscard]] const config::Scenario& scenario() const { return scenario_; }
@@ -104,4 +109,4 @@ class SweepCursor {
   std::map<std::string, sim::Stack> stacks_;  // that points have asked for, by machine and name
 };
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/search/sweep_space.hpp"
 #include "config/search_chunk.hpp"
 #include "sim/cost/step_price.hpp"
+#include "study/search/sweep_space.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // The shortest text that reads back as the same figure: what is compared and written must not be rounded.
 [[nodiscard]] std::string whole_text(double figure);
@@ -60,4 +60,4 @@ class PointPricer {
 // Whether a point meets objective.subject_to and the constraints of the study's scenario.
 [[nodiscard]] bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::span<const double> figures);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-#include "cli/search/search_point.hpp"
+#include "study/search/point_pricer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,16 +6,15 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/output/op_report.hpp"
-#include "cli/scenario/objective.hpp"
-#include "cli/serving/serving_report.hpp"
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "study/decide/objective.hpp"
+#include "study/decide/serving_figures.hpp"
 #include "study/scenario/server.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 [[nodiscard]] std::uint8_t number_of(const std::string& bound, std::vector<std::string>& bounds) {
@@ -55,12 +54,12 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
   const double seconds = step_.seconds.value();
   priced_.figures = {seconds, static_cast<double>(asked.plan.batch.num_tokens()) / seconds,
                      (sequences * blocks * fits.block_bytes).value(), static_cast<double>(fits.max_sequences)};
-  priced_.bound = step_bound(step_, machine);
+  priced_.bound = sim::step_bound(step_, machine);
 }
 
 void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
   const sim::SimulatedServer server = asked.server_on(machine);
-  study::require_runnable(server, asked.scenario.file);
+  require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
   const std::map<std::string, double> figures = serving_figures(run.metrics);
   priced_.figures.clear();
@@ -111,4 +110,4 @@ bool meets_constraints(const SweepSpace& space, const SweepCase& asked, std::spa
                              [&](const config::Condition& condition) { return condition.holds(look_up); });
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

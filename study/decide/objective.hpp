@@ -7,7 +7,7 @@
 
 #include "config/scenario_file.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // What a point has of a metric; NaN: nothing, and no constraint on it holds.
 using FigureOf = std::function<double(const std::string& metric)>;
@@ -25,4 +25,4 @@ using FigureOf = std::function<double(const std::string& metric)>;
 // What a Pareto front weighs; empty where the point does not have all of it.
 [[nodiscard]] std::vector<double> costs(const std::vector<config::Aim>& aims, const FigureOf& figure_of);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/search/search_point.hpp"
 #include "sim/study/pareto.hpp"
+#include "study/search/point_pricer.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // A point that is kept.
 struct KeptPoint {
@@ -72,4 +72,4 @@ class SearchSummary {
   std::vector<std::uint64_t> positions_;
 };
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -8,7 +8,7 @@
 
 #include "config/scenario_file.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // In the order of a point's figures: s, 1/s, B or a number. Where workloads are served, config::metrics() but for those
 // of a step.
@@ -20,13 +20,4 @@ namespace dculab::cli {
 // metrics.size(): none of them.
 [[nodiscard]] std::size_t metric_index(std::span<const std::string_view> metrics, std::string_view name);
 
-// "30.4 ms"; "-" where a point has no such figure, which is NaN.
-[[nodiscard]] std::string metric_text(std::string_view metric, double figure);
-
-// The head of a metric's column.
-[[nodiscard]] std::string metric_title(std::string_view metric);
-
-// Those whose columns tables show: all of a step, of served requests what the scenario asks about and some more.
-[[nodiscard]] std::vector<std::size_t> shown_metrics(const config::Scenario& scenario);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,12 +1,12 @@
-#include "cli/search/search_summary.hpp"
+#include "study/search/search_summary.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <set>
 
-#include "cli/scenario/objective.hpp"
+#include "study/decide/objective.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
@@ -107,4 +107,4 @@ std::vector<std::uint64_t> SearchSummary::contenders() const {
   return {numbers.begin(), numbers.end()};
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

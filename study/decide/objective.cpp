@@ -1,9 +1,9 @@
-#include "cli/scenario/objective.hpp"
+#include "study/decide/objective.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace dculab::cli {
+namespace dculab::study {
 
 bool is_admissible(const config::Objective& objective, const FigureOf& figure_of) {
   return std::ranges::all_of(objective.subject_to, [&figure_of](const config::Constraint& constraint) {
@@ -28,4 +28,4 @@ std::vector<double> costs(const std::vector<config::Aim>& aims, const FigureOf& 
   return all;
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-#include "cli/search/sweep_space.hpp"
+#include "study/search/sweep_space.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,7 +18,7 @@
 #include "study/scenario/server.hpp"
 #include "study/scenario/stacks.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 using config::Section;
@@ -66,15 +66,39 @@ void set_first_machine(config::Scenario& scenario) {
 // The requests' file is looked for beside the scenario, and a journal lies elsewhere.
 [[nodiscard]] config::Scenario with_absolute_file(config::Scenario scenario) {
   if (scenario.workload.file.empty()) return scenario;
-  scenario.workload.file = std::filesystem::absolute(study::find_requests_file(scenario)).lexically_normal().string();
+  scenario.workload.file = std::filesystem::absolute(find_requests_file(scenario)).lexically_normal().string();
   config::set_key(scenario.document, "workload.file",
                   config::axis_node(scenario.file, "workload.file", scenario.workload.file));
   return scenario;
 }
 
+void refuse_metric(const config::Scenario& scenario, const std::string& key, const std::string& metric) {
+  const auto metrics = search_metrics(scenario.workload.kind);
+  if (metric_index(metrics, metric) < metrics.size()) return;
+  const bool served = scenario.workload.kind == config::WorkloadKind::serving;
+  std::string known;
+  for (const std::string_view each : metrics) known.append(known.empty() ? "" : ", ").append(each);
+  throw InputError(scenario.file, key + ": " + metric + " is no metric of " + (served ? "served requests" : "a step") +
+                                      "; use one of " + known +
+                                      (served ? "" : ", or serve requests: give workload.requests"));
+}
+
+[[nodiscard]] config::Scenario with_known_metrics(config::Scenario scenario) {
+  if (scenario.document.find("objective") != nullptr) refuse_metric(scenario, "objective", scenario.objective.metric);
+  for (const config::Constraint& each : scenario.objective.subject_to)
+    refuse_metric(scenario, "objective.subject_to", each.metric);
+  for (const config::Aim& aim : scenario.pareto) refuse_metric(scenario, "pareto", aim.metric);
+  for (const config::Condition& condition : scenario.constraints)
+    for (const std::string& name : condition.names())
+      if (std::ranges::find(config::metrics(), name, &config::Metric::name) != config::metrics().end())
+        refuse_metric(scenario, "constraints", name);
+  return scenario;
+}
+
 }  // namespace
 
-SweepSpace::SweepSpace(config::Scenario scenario) : scenario_(with_absolute_file(std::move(scenario))) {
+SweepSpace::SweepSpace(config::Scenario scenario)
+    : scenario_(with_absolute_file(with_known_metrics(std::move(scenario)))) {
   if (is_served() && scenario_.document.find("objective") == nullptr)
     scenario_.objective = {config::Goal::maximize, "output_tokens_per_second", {}};
   for (const std::string& name : asked_metrics(scenario_))
@@ -96,17 +120,17 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
   for (const std::string& name : machines) {
     if (name == "host")
       throw InputError(scenario_.file, "machine: host is this machine, which has no file; give one of `dculab probe`");
-    const std::filesystem::path file = study::find_machine(name);
+    const std::filesystem::path file = find_machine(name);
     identity_ = fingerprint_of(file, identity_);
     machines_[name] = config::read_machine_file(file.string());
   }
   for (const std::string& name : models) {
-    const std::filesystem::path folder = study::find_model(name);
+    const std::filesystem::path folder = find_model(name);
     identity_ = fingerprint_of(folder / "config.json", identity_);
     models_[name] = engine::read_model_shape(folder);
   }
   for (const std::string& name : names_of(scenario_, "stack", {scenario_.stack}))
-    for (const std::filesystem::path& file : study::stack_files_of(config::stack_beside(scenario_.file, name)))
+    for (const std::filesystem::path& file : stack_files_of(config::stack_beside(scenario_.file, name)))
       identity_ = fingerprint_of(file, identity_);
   if (!scenario_.workload.file.empty()) load_requests(models);
 }
@@ -114,8 +138,7 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
 void SweepSpace::load_requests(const std::vector<std::string>& models) {
   identity_ = fingerprint_of(scenario_.workload.file, identity_);
   for (const std::string& name : models)
-    if (const std::filesystem::path tokenizer = study::find_model(name) / "tokenizer.json";
-        std::filesystem::exists(tokenizer))
+    if (const std::filesystem::path tokenizer = find_model(name) / "tokenizer.json"; std::filesystem::exists(tokenizer))
       identity_ = fingerprint_of(tokenizer, identity_);
 }
 
@@ -150,27 +173,27 @@ void SweepCursor::refuse_other_kind() const {
 
 void SweepCursor::set_model() {
   const config::Scenario& scenario = point_.scenario;
-  point_.model = study::resolve_model(scenario, space_.model(scenario.model.name));
-  if (!point_.is_served()) point_.model = study::resolve_part(scenario, point_.model, point_.machine);
+  point_.model = resolve_model(scenario, space_.model(scenario.model.name));
+  if (!point_.is_served()) point_.model = resolve_part(scenario, point_.model, point_.machine);
 }
 
 void SweepCursor::plan_step() {
   const config::Scenario& scenario = point_.scenario;
   if (changed_.have(
           {Section::model, Section::machines, Section::stack, Section::deployment, Section::weights, Section::options}))
-    point_.options = study::resolve_options(scenario, point_.model, point_.machine);
-  point_.plan.batch = study::resolve_batch(scenario.workload, point_.model, point_.options);
+    point_.options = resolve_options(scenario, point_.model, point_.machine);
+  point_.plan.batch = resolve_batch(scenario.workload, point_.model, point_.options);
   plan_step_into(point_.plan, point_.model, point_.options);
 }
 
 void SweepCursor::plan_requests() {
   const config::Scenario& scenario = point_.scenario;
-  sim::SimulatedServer server = study::describe_server(scenario, point_.model, point_.machine);
+  sim::SimulatedServer server = describe_server(scenario, point_.model, point_.machine);
   point_.options = std::move(server.options);
   point_.speculation = std::move(server.speculation);
   point_.few_heads = std::move(server.few_heads);
   if (changed_.have({Section::model, Section::workload}))  // counting a file's tokens takes long
-    point_.requests = study::resolve_requests(scenario, point_.model);
+    point_.requests = resolve_requests(scenario, point_.model);
   point_.requests.padding.skipped = point_.options.kv_skip.padding;
 }
 
@@ -200,13 +223,13 @@ void SweepCursor::read_scenario() {
 void SweepCursor::set_machine() {
   const config::Scenario& scenario = point_.scenario;
   point_.machine = space_.machine(scenario.machines.front());
-  study::apply_figures(scenario, point_.machine);
+  apply_figures(scenario, point_.machine);
   if (scenario.stack != point_.machine.stack.name) {
     auto [known, is_new] = stacks_.try_emplace(scenario.machines.front() + "\n" + scenario.stack);
-    if (is_new) known->second = study::resolve_stack(scenario.stack, point_.machine);
+    if (is_new) known->second = resolve_stack(scenario.stack, point_.machine);
     point_.machine.stack = known->second;
   }
-  study::apply_stack_figures(scenario, point_.machine);
+  apply_stack_figures(scenario, point_.machine);
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

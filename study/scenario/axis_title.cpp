@@ -1,8 +1,9 @@
-#include "cli/output/axis_title.hpp"
+#include "study/scenario/axis_title.hpp"
 
 #include <map>
+#include <string_view>
 
-namespace dculab::cli {
+namespace dculab::study {
 
 std::string axis_title(const std::string& key) {
   static const std::map<std::string, std::string> titles{
@@ -21,10 +22,4 @@ std::string axis_title(const std::string& key) {
   return key.ends_with(kName) ? key.substr(0, key.size() - kName.size()) : key.substr(key.find('.') + 1);
 }
 
-Json choices_json(const std::vector<config::Override>& choices) {
-  Json json = Json::object();
-  for (const auto& [key, value] : choices) json[key] = value;
-  return json;
-}
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

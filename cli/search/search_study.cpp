@@ -1,0 +1,98 @@
+#include "cli/search/search_study.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+
+#include "cli/output/progress.hpp"
+#include "cli/search/search_report.hpp"
+#include "fields/printable_text.hpp"
+#include "files/output.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
+#include "study/search/shards.hpp"
+
+namespace dculab::cli {
+namespace {
+
+// The CSV of --points, where it is asked for.
+class PointsFile {
+ public:
+  PointsFile(const study::SweepSpace& space, const std::string& file) : space_(space) {
+    if (file.empty()) return;
+    points_.emplace(file);
+    points_->write(points_head(space));
+  }
+
+  [[nodiscard]] study::OnPoints on_points() {
+    if (!points_) return {};
+    return [this](std::uint64_t begin, const config::SearchChunk& points) {
+      points_->write(points_rows(space_, begin, points));
+    };
+  }
+
+  void keep() {
+    if (points_) points_->keep();
+  }
+
+ private:
+  const study::SweepSpace& space_;
+  std::optional<files::GrowingFile> points_;
+};
+
+void tell_dropped_bytes(const config::StudyJournal& journal) {
+  std::cerr << "dculab: " << printable(journal.path()) << ": " << journal.num_chunks() << " of "
+            << journal.header().end - journal.header().begin << " chunks are whole and kept; "
+            << journal.num_dropped_bytes() << " bytes behind them are dropped\n";
+}
+
+void report_shard(const study::SweepSpace& space, const study::SearchOptions& options, Report& report) {
+  const sim::ChunkRange chunks = study::chunks_of(space, options.shard, options.shards);
+  const std::uint64_t points = study::chunk_points(space);
+  const std::uint64_t begin = chunks.begin * points, end = std::min(space.size(), chunks.end * points);
+  report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
+                           std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
+                           options.journal + "; when all shards are there: dculab merge");
+  report.json["shard"] = {{"shard", options.shard},
+                          {"shards", options.shards},
+                          {"first_point", begin},
+                          {"points", end - begin},
+                          {"all_points", space.size()}};
+}
+
+}  // namespace
+
+void search_study(const config::Scenario& scenario, const SearchChoices& choices, Report& report) {
+  refuse_incomplete(choices);
+  const study::SweepSpace space(scenario);
+  const study::SearchOptions options = choices.search_options();
+  ProgressBar bar;
+  study::SearchEvents events{.progress = [&bar](const std::string& label, double share) { bar.update(label, share); },
+                             .on_dropped_bytes = tell_dropped_bytes};
+  if (options.shards > 1) {
+    study::search_shard(space, options, events);
+    bar.clear();
+    return report_shard(space, options, report);
+  }
+  PointsFile points(space, choices.points_file);
+  events.on_points = points.on_points();
+  const study::SearchSummary summary = study::search(space, options, events);
+  bar.clear();
+  points.keep();
+  report_search(space, summary, choices, report);
+}
+
+void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, Report& report) {
+  const study::ShardJournals shards(journals);
+  const study::SweepSpace& space = shards.space();
+  report.heading.push_back(space.scenario().question);
+  for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
+  report.json["question"] = space.scenario().question;
+  add_warnings(report, study::model_notes(space.scenario()));
+  PointsFile points(space, choices.points_file);
+  const study::SearchSummary summary = shards.summary(points.on_points());
+  points.keep();
+  report_search(space, summary, choices, report);
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,31 @@
+#include "study/decide/serving_figures.hpp"
+
+namespace dculab::study {
+namespace {
+
+void add_latency(const std::string& name, const QuantileSketch& values, std::map<std::string, double>& figures) {
+  if (values.count() == 0) return;
+  figures[name + "_mean"] = values.mean().value();
+  for (const auto& [suffix, share] : kPercentiles) figures[name + "_" + suffix] = values.quantile(share).value();
+}
+
+}  // namespace
+
+std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
+  const double seconds = metrics.duration().value();
+  const auto rate = [seconds](std::int64_t count) { return static_cast<double>(count) / seconds; };
+  std::map<std::string, double> figures{{"total_time", seconds},
+                                        {"requests_per_second", rate(metrics.requests())},
+                                        {"tokens_per_second", rate(metrics.prompt_tokens() + metrics.output_tokens())},
+                                        {"output_tokens_per_second", rate(metrics.output_tokens())},
+                                        {"goodput", rate(metrics.requests_within_objective())},
+                                        {"share_within_slo", metrics.share_within_objective()}};
+  add_latency("ttft", metrics.ttft(), figures);
+  add_latency("tpot", metrics.tpot(), figures);
+  add_latency("itl", metrics.itl(), figures);
+  add_latency("latency", metrics.latency(), figures);
+  add_latency("slowdown", metrics.slowdown(), figures);
+  return figures;
+}
+
+}  // namespace dculab::study
