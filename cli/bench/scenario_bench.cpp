@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cli/output/draft_report.hpp"
-#include "cli/serving/measured_serving.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/serving/comparison_table.hpp"
 #include "cli/serving/serving_report.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -16,10 +16,13 @@
 #include "model/draft_heads.hpp"
 #include "model/few_heads.hpp"
 #include "model/kv/kv_bytes.hpp"
+#include "study/decide/serving_figures.hpp"
+#include "study/measure/measured_serving.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/speculation.hpp"
 
 namespace dculab::cli {
@@ -60,11 +63,11 @@ struct DraftHere {
   return choice;
 }
 
-[[nodiscard]] MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
-                                         const ModelShape& model, const ScenarioBenchChoices& choices,
-                                         const config::SpeculationChoice& drafter) {
+[[nodiscard]] study::MeasuredServer server_here(const config::Scenario& scenario, const EngineOptions& options,
+                                                const ModelShape& model, const ScenarioBenchChoices& choices,
+                                                const config::SpeculationChoice& drafter) {
   const engine::ReplicaChoices replicas =
-      replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
+      study::replicas_here(scenario, options, scenario.file + ": deployment: the engine here");
   if (replicas.replicas() > 1 && choices.device.kind != engine::DeviceKind::cpu)
     throw InputError("--device", "replicas share the CPU; leave --device out, or deployment.data_parallel_size");
   if (!scenario.model.overrides.empty())
@@ -109,7 +112,7 @@ struct DraftHere {
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks,
                const std::optional<HeadSetFigures>& head_sets, Report& report) {
-  std::string title = choices_text(point);
+  std::string title = study::choices_text(point);
   Json json{{"choices", Json::object()}};
   for (const auto& [key, value] : point.choices) json["choices"][key] = value;
   for (const std::string& line : throughput_lines(served.metrics, point.scenario.slo))
@@ -129,7 +132,7 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
   add_skipped(served.metrics.padding_tokens(), served.metrics.duplicate_tokens(), json);
-  for (const auto& [metric, figure] : compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
+  for (const auto& [metric, figure] : study::compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
   json["busy_seconds"] = served.busy.value();
   json["preemptions"] = served.num_preemptions;
   json["num_blocks"] = num_blocks;
@@ -144,25 +147,28 @@ void add_point(const config::SweepPoint& point, const engine::ServedWorkload& se
 }  // namespace
 
 Report bench_scenario(const ScenarioBenchChoices& choices) {
-  const config::Scenario scenario = read_serving_scenario(choices.scenario, choices.set);
+  const config::Scenario scenario = study::read_serving_scenario(choices.scenario, choices.set);
   Report report{"dculab/bench-scenario/1", {scenario.question}, {}, Json{{"runs", Json::array()}}};
-  refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
+  study::refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
   Trace trace;
+  ProgressBar bar;
   for (const config::SweepPoint& point : config::sweep_points(scenario)) {
     const ModelShape model = study::resolve_model(point.scenario);
     const auto kind = choices.device.kind == engine::DeviceKind::cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu;
     EngineOptions options = engine::options_on(choices.device, study::resolve_options(point.scenario, model, kind));
     if (choices.speculation.asked()) options.speculative_config = speculative_config(choices.speculation);
     if (const auto found = problems(options); !found.empty()) throw InputError(found.front());
-    MeasuredServer server =
+    study::MeasuredServer server =
         server_here(point.scenario, options, model, choices, drafter_of(point.scenario, choices.speculation));
     if (!choices.trace_file.empty()) server.op_timing = engine::OpTiming::on;
-    MeasuredServing run = measure(server, study::resolve_requests(point.scenario, model));
+    server.progress = [&bar](const std::string& label, double share) { bar.update(label, share); };
+    study::MeasuredServing run = study::measure(server, study::resolve_requests(point.scenario, model));
+    bar.clear();
     if (report.heading.size() == 1) report.heading.push_back(run.trace.header.device + ", " + run.trace.header.build);
     const auto head_sets = head_sets_of(point.scenario, model, options, run.served);
     add_point(point, run.served, server.num_blocks, head_sets, report);
     trace.header = run.trace.header;
-    if (const std::string of = choices_text(point); !of.empty())
+    if (const std::string of = study::choices_text(point); !of.empty())
       for (TraceStep& step : run.trace.steps) step.id.insert(0, of + ", ");
     trace.steps.insert(trace.steps.end(), run.trace.steps.begin(), run.trace.steps.end());
   }

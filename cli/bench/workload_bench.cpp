@@ -10,7 +10,6 @@
 #include "cli/output/expert_report.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/engine_choices.hpp"
-#include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "cli/serving/serving_report.hpp"
 #include "config/conversations_file.hpp"
@@ -20,6 +19,7 @@
 #include "engine/generate/serve_replicas.hpp"
 #include "engine/measure/conversation_requests.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -98,7 +98,7 @@ struct ServingFigures {
   if (setting.speculation.model.empty()) return std::nullopt;
   const std::filesystem::path folder = study::find_model(setting.speculation.model);
   engine::require_same_tokens(target, folder);
-  return load_or_make_weights(folder, setting.random_weights);
+  return study::load_or_make_weights(folder, setting.random_weights);
 }
 
 [[nodiscard]] ServingReport serve(engine::Generator& generator, const std::vector<engine::TextRequest>& requests,
@@ -237,7 +237,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   for (config::Exchange& exchange : config::read_conversations_file(choices.file))
     conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
   const std::filesystem::path folder = study::find_model(setting.model);
-  const engine::ModelWeights weights = load_or_make_weights(folder, setting.random_weights);
+  const engine::ModelWeights weights = study::load_or_make_weights(folder, setting.random_weights);
   study::require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   const std::optional<engine::ModelWeights> draft = draft_weights(setting, folder);
   Report report = empty_workload_report(choices, setting);

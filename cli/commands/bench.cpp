@@ -13,7 +13,6 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
-#include "cli/scenario/engine_weights.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
@@ -23,6 +22,7 @@
 #include "engine/measure/step_bench.hpp"
 #include "engine/parallel/ranked_executor.hpp"
 #include "files/output.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -162,7 +162,7 @@ void run_bench(BenchChoices choices) {
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
   engine::require_shared_device(choices.options.device, choices.grid.division);
   const std::filesystem::path folder = study::find_model(choices.grid.model);
-  const engine::ModelWeights weights = load_or_make_weights(folder, choices.random_weights);
+  const engine::ModelWeights weights = study::load_or_make_weights(folder, choices.random_weights);
   const std::vector<engine::BenchPoint> points = make_grid(choices.grid, weights.shape, choices.options.device.kind);
   ProgressBar bar;
   const Trace trace = engine::measure_steps(weights, points, choices.options,

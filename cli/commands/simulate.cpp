@@ -9,22 +9,25 @@
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/output.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/output/verdict_text.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "cli/serving/measured_serving.hpp"
-#include "cli/serving/serving_interval.hpp"
+#include "cli/serving/comparison_table.hpp"
 #include "cli/serving/serving_report.hpp"
-#include "cli/serving/serving_scenario.hpp"
-#include "cli/serving/simulation.hpp"
+#include "cli/serving/simulation_report.hpp"
 #include "cli/serving/sweep_answer.hpp"
+#include "config/chrome_trace.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "study/evaluate/serving_intervals.hpp"
+#include "study/measure/measured_simulation.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/scenario/taken_blocks.hpp"
 
@@ -69,9 +72,9 @@ struct SimulateChoices {
   return table;
 }
 
-void add_details(const Simulation& simulation, Report& report) {
+void add_details(const study::Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
-  report.heading.push_back(label(simulation) + ":");
+  report.heading.push_back(study::label(simulation) + ":");
   for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
   if (run.one_in > 1)
     report.heading.push_back("of every " + std::to_string(run.one_in) +
@@ -91,7 +94,7 @@ void add_details(const Simulation& simulation, Report& report) {
 }
 
 // What the sweep changes of the machine itself.
-[[nodiscard]] std::vector<config::Override> machine_choices(const Simulation& simulation) {
+[[nodiscard]] std::vector<config::Override> machine_choices(const study::Simulation& simulation) {
   std::vector<config::Override> changed;
   for (const config::Override& choice : simulation.choices)
     if (choice.first.starts_with("machine.")) changed.push_back(choice);
@@ -99,9 +102,9 @@ void add_details(const Simulation& simulation, Report& report) {
 }
 
 // Of each machine the least sure simulation's.
-void add_trust(const std::vector<Simulation>& all, Report& report) {
+void add_trust(const std::vector<study::Simulation>& all, Report& report) {
   std::map<std::string, sim::StepConfidence> of_machine;
-  for (const Simulation& each : all) {
+  for (const study::Simulation& each : all) {
     const auto [known, is_new] = of_machine.try_emplace(each.server.machine.name, each.trust);
     if (each.trust.high > known->second.high) known->second = each.trust;
   }
@@ -111,17 +114,17 @@ void add_trust(const std::vector<Simulation>& all, Report& report) {
 }
 
 // Of each machine, as its first simulation has it: the steps of all that have it so.
-void add_leanings_of(const std::vector<Simulation>& all, Report& report) {
+void add_leanings_of(const std::vector<study::Simulation>& all, Report& report) {
   constexpr std::size_t kMost = 16;  // simulations of a machine
   Json leans_on = Json::object();
-  for (const Simulation& first : all) {
+  for (const study::Simulation& first : all) {
     const std::string& name = first.server.machine.name;
     if (leans_on.contains(name)) continue;
-    std::vector<const Simulation*> of_machine;
-    for (const Simulation& each : all)
+    std::vector<const study::Simulation*> of_machine;
+    for (const study::Simulation& each : all)
       if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
         of_machine.push_back(&each);
-    leans_on[name] = add_leanings(first.server.machine, step_prices(of_machine), report, Priced::served_steps);
+    leans_on[name] = add_leanings(first.server.machine, study::step_prices(of_machine), report, Priced::served_steps);
   }
   for (const auto& [machine, keys] : leans_on.items()) {
     Json& known = report.json["leans_on"][machine];  // of the scenarios before
@@ -137,15 +140,24 @@ void add_leanings_of(const std::vector<Simulation>& all, Report& report) {
   return std::ranges::any_of(scenario.sweep, [](const config::SweepAxis& axis) { return axis.key == "machine"; });
 }
 
-[[nodiscard]] Serving serving_of(const SimulateChoices& choices) {
-  if (!choices.measure) return Serving::simulated;
-  return choices.trace_file.empty() ? Serving::simulated_and_measured : Serving::simulated_and_traced;
+// `chrome_trace`: takes the steps; null where none is asked for.
+[[nodiscard]] std::vector<study::Simulation> simulate_all(const std::vector<study::SimulatedPoint>& asked,
+                                                          const SimulateChoices& choices,
+                                                          config::ChromeTrace* chrome_trace) {
+  ProgressBar bar;
+  const auto progress = [&bar](const std::string& label, double share) { bar.update(label, share); };
+  const study::EngineMeter meter(choices.trace_file.empty() ? engine::OpTiming::off : engine::OpTiming::on, progress);
+  study::SimulateOptions options{
+      .threads = choices.threads, .meter = choices.measure ? &meter : nullptr, .progress = progress};
+  if (chrome_trace != nullptr)
+    options.on_step = [chrome_trace](const ServedStep& step, int engine) { chrome_trace->add(step, engine); };
+  return study::simulate_points(asked, options);
 }
 
-void add_steps(const Simulation& simulation, Trace& trace) {
+void add_steps(const study::Simulation& simulation, Trace& trace) {
   trace.header = simulation.trace.header;
   for (TraceStep step : simulation.trace.steps) {
-    step.id = label(simulation) + ", " + step.id;
+    step.id = study::label(simulation) + ", " + step.id;
     trace.steps.push_back(std::move(step));
   }
 }
@@ -165,28 +177,29 @@ void add_steps(const Simulation& simulation, Trace& trace) {
   return points;
 }
 
-[[nodiscard]] std::vector<SimulatedPoint> asked_of(const config::Scenario& scenario,
-                                                   const std::vector<std::vector<config::SweepPoint>>& sweeps) {
-  std::vector<SimulatedPoint> asked;
+[[nodiscard]] std::vector<study::SimulatedPoint> asked_of(const config::Scenario& scenario,
+                                                          const std::vector<std::vector<config::SweepPoint>>& sweeps) {
+  std::vector<study::SimulatedPoint> asked;
   for (std::size_t index = 0; index < sweeps.size(); ++index)
     for (const config::SweepPoint& point : sweeps[index])
       asked.push_back({&point, sweeps_machine(scenario) ? point.scenario.machines.front() : scenario.machines[index]});
   return asked;
 }
 
-void add_sweep(const std::string& question, const std::vector<Simulation>& all, Report& report) {
+void add_sweep(const std::string& question, const std::vector<study::Simulation>& all, Report& report) {
   report.tables.push_back(sweep_table(all));
   report.tables.back().title = question;
   add_trust(all, report);
-  for (const Simulation& simulation : all)
+  for (const study::Simulation& simulation : all)
     if (!simulation.measured.empty()) {
       report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
-      report.tables.back().title = label(simulation);
+      report.tables.back().title = study::label(simulation);
     }
 }
 
-void add_machine_facts(const config::Scenario& scenario, const std::vector<SimulatedPoint>& asked, Report& report) {
-  for (const SimulatedPoint& each : asked) {
+void add_machine_facts(const config::Scenario& scenario, const std::vector<study::SimulatedPoint>& asked,
+                       Report& report) {
+  for (const study::SimulatedPoint& each : asked) {
     const sim::Machine machine = study::resolve_machine(scenario, each.machine);
     report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
   }
@@ -199,30 +212,31 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<Simul
   config::ChromeTrace chrome_trace;
   Trace trace;
   std::vector<config::Scenario> scenarios;  // all of them before the work
-  for (const std::string& name : choices.scenarios) scenarios.push_back(read_serving_scenario(name, choices.set));
+  for (const std::string& name : choices.scenarios)
+    scenarios.push_back(study::read_serving_scenario(name, choices.set));
   for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
     add_warnings(report, study::model_notes(scenario));
     const std::vector<std::vector<config::SweepPoint>> points = points_of(scenario, report);
-    const std::vector<SimulatedPoint> asked = asked_of(scenario, points);
+    const std::vector<study::SimulatedPoint> asked = asked_of(scenario, points);
     const bool single = asked.size() == 1;
     if (!choices.chrome_trace_file.empty() && !(single && choices.scenarios.size() == 1))
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
-    std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
-                                                  choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    std::vector<study::Simulation> all =
+        simulate_all(asked, choices, choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric)
       add_choice(asked, all, scenario, choices.threads, report);
     if (single) {
-      if (!choices.no_intervals) add_intervals(*asked.front().point, choices.threads, all.front());
+      if (!choices.no_intervals) study::add_intervals(*asked.front().point, choices.threads, all.front());
       add_details(all.front(), report);
     } else {
       add_sweep(scenario.question, all, report);
     }
     add_leanings_of(all, report);
     add_machine_facts(scenario, asked, report);
-    for (const Simulation& simulation : all) {
+    for (const study::Simulation& simulation : all) {
       report.json["simulations"].push_back(to_json(simulation));
       add_steps(simulation, trace);
     }

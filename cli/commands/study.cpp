@@ -9,11 +9,9 @@
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/idle_axes.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "cli/search/search_study.hpp"
 #include "cli/serving/measured_serving_study.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "cli/study/compared_study.hpp"
 #include "cli/study/design_study.hpp"
 #include "cli/study/group_study.hpp"
@@ -29,9 +27,11 @@
 #include "files/output.hpp"
 #include "study/calibrate/host_machine.hpp"
 #include "study/decide/draft_study.hpp"
+#include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
+#include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/validate/measured_drafts.hpp"
@@ -124,12 +124,12 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Repo
 
 // What neither steps nor requests answer.
 void refuse_unanswered(const config::Scenario& scenario) {
-  refuse_idle_axes(scenario);
+  study::refuse_idle_axes(scenario);
   if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
   if (study::asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
   if (study::is_draft_study(scenario)) return;
   if (!scenario.choose.empty()) refuse_undecided(scenario);
-  if (is_served(scenario) && is_search(scenario)) return refuse_unserved(scenario);
+  if (is_served(scenario) && is_search(scenario)) return study::refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
 }
 
@@ -181,8 +181,9 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   if (is_search(scenario)) return search_study(scenario, choices.search, report);
   if (!scenario.choose.empty()) return study_designs(scenario, report);
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
-  refuse_machine_axes(scenario, "belongs to a search; with compare or accuracy list machines under `machines`, or " +
-                                    std::string("give one figure with --set"));
+  study::refuse_machine_axes(scenario,
+                             "belongs to a search; with compare or accuracy list machines under `machines`, or " +
+                                 std::string("give one figure with --set"));
   if (study::is_draft_study(scenario)) return study_speculation(scenario, names_of(scenario, choices), report);
   if (scenario.compare) {
     compare_study(scenario, names_of(scenario, choices), report);
@@ -226,7 +227,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   config::Scenario scenario = read(study::find_scenario(file), choices.set);
   refuse_ignored(scenario, choices);
   if (choices.measure && is_served(scenario))
-    scenario = read_serving_scenario(file, choices.set);
+    scenario = study::read_serving_scenario(file, choices.set);
   else
     refuse_unanswered(scenario);
   refuse_long(scenario, !choices.search.pricing.journal.empty(),

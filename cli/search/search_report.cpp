@@ -10,7 +10,7 @@
 #include "cli/output/verdict_text.hpp"
 #include "cli/search/metric_text.hpp"
 #include "cli/search/sensitivity_report.hpp"
-#include "cli/serving/serving_interval.hpp"
+#include "cli/serving/simulation_report.hpp"
 #include "config/unit_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/scenario/axis_title.hpp"

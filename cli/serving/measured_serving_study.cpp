@@ -4,9 +4,9 @@
 #include <set>
 
 #include "cli/output/machine_figures.hpp"
-#include "cli/serving/measured_serving.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/serving/comparison_table.hpp"
 #include "cli/serving/served_comparison.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
@@ -16,8 +16,11 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/serving/pauses.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/decide/serving_figures.hpp"
+#include "study/measure/measured_serving.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/server.hpp"
+#include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -52,7 +55,7 @@ struct ServedGroup {
 
 [[nodiscard]] ServedPoint served_point(const config::SweepPoint& point, const sim::Machine& host) {
   sim::SimulatedServer server = study::resolve_server(point.scenario, host);
-  make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
+  study::make_measurable(server, point.scenario, "leave --host out, or give a file of this machine");
   RequestWorkload workload = study::resolve_requests(point.scenario, server.model);
   if (same_requests(workload, other_requests(point.scenario, server.model)))
     throw InputError(point.scenario.file,
@@ -74,22 +77,25 @@ struct ServedGroup {
   return groups;
 }
 
-void serve_round(ServedPoint& served) {
-  const MeasuredServer engine{.scenario = served.point->scenario,
-                              .options = served.server.options,
-                              .num_blocks = *served.server.num_blocks,
-                              .threads = served.server.machine.compute_units,
-                              .op_timing = engine::OpTiming::on,
-                              .machine = &served.server.machine,
-                              .most_trace_steps = kKeptSteps,
-                              .replicas = replicas_here(served.point->scenario, served.server.options, "--measure")};
-  MeasuredServing calibrating = measure(engine, other_requests(served.point->scenario, served.server.model));
-  if (const std::string of = choices_text(*served.point); !of.empty())
+void serve_round(ServedPoint& served, ProgressBar& bar) {
+  const study::MeasuredServer engine{
+      .scenario = served.point->scenario,
+      .options = served.server.options,
+      .num_blocks = *served.server.num_blocks,
+      .threads = served.server.machine.compute_units,
+      .op_timing = engine::OpTiming::on,
+      .machine = &served.server.machine,
+      .most_trace_steps = kKeptSteps,
+      .replicas = study::replicas_here(served.point->scenario, served.server.options, "--measure"),
+      .progress = [&bar](const std::string& label, double share) { bar.update(label, share); }};
+  study::MeasuredServing calibrating =
+      study::measure(engine, other_requests(served.point->scenario, served.server.model));
+  if (const std::string of = study::choices_text(*served.point); !of.empty())
     for (TraceStep& step : calibrating.trace.steps) step.id.insert(0, of + ", ");
   served.other_rounds.push_back(std::move(calibrating.trace.steps));
   served.header = std::move(calibrating.trace.header);
-  MeasuredServing own = measure(engine, served.workload);
-  served.rounds.push_back(compared_figures(own.served.metrics, own.served.num_steps));
+  study::MeasuredServing own = study::measure(engine, served.workload);
+  served.rounds.push_back(study::compared_figures(own.served.metrics, own.served.num_steps));
   served.last = std::move(own.served);
 }
 
@@ -167,7 +173,7 @@ void add_replicas(const ServedGroup& group, Report& report) {
   if (group.replicas == 1) return;
   for (const ServedPoint& served : group.points) {
     report.tables.push_back(served_replica_table(*served.last));
-    const std::string of = choices_text(*served.point);
+    const std::string of = study::choices_text(*served.point);
     report.tables.back().title = "Replicas, measured in the last round" + (of.empty() ? "" : ": " + of);
   }
 }
@@ -177,9 +183,11 @@ void add_replicas(const ServedGroup& group, Report& report) {
 MeasuredStudy measure_serving_study(const config::Scenario& scenario, const sim::Machine& host, Report& report) {
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   std::vector<ServedGroup> groups = groups_of(sweep, host);
+  ProgressBar bar;
   for (int round = 0; round < scenario.measure.repeats; ++round)
     for (ServedGroup& group : groups)
-      for (ServedPoint& served : group.points) serve_round(served);
+      for (ServedPoint& served : group.points) serve_round(served, bar);
+  bar.clear();
   report.heading.push_back(host.description);
   report.json["points"] = Json::array();
   ServedComparison comparison(sweep.front());

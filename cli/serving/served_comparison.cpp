@@ -5,12 +5,14 @@
 #include <cmath>
 #include <utility>
 
-#include "study/scenario/axis_title.hpp"
-#include "cli/serving/serving_interval.hpp"
+#include "cli/serving/comparison_table.hpp"
 #include "cli/serving/serving_report.hpp"
-#include "cli/serving/serving_scenario.hpp"
 #include "model/few_heads.hpp"
 #include "sim/serving/step_sample.hpp"
+#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_intervals.hpp"
+#include "study/scenario/axis_title.hpp"
+#include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -44,7 +46,7 @@ using Figures = std::map<std::string, double>;
 // What the simulator expects of a point, and between what.
 struct Expected {
   Figures figures;
-  Intervals intervals;
+  study::Intervals intervals;
   HeadSetCounts head_sets{};  // where there are two
 };
 
@@ -55,9 +57,9 @@ struct Expected {
   sim::StepSample sample(sim::kSampledSteps);
   const sim::ServingRun run =
       sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
-  Expected expected{compared_figures(run.metrics, run.num_steps), {}, run.head_sets};
-  expected.intervals = serving_intervals(server, served.workload, slo, sim::step_confidence(server, sample.batches()),
-                                         expected.figures, 0);
+  Expected expected{study::compared_figures(run.metrics, run.num_steps), {}, run.head_sets};
+  expected.intervals = study::serving_intervals(server, served.workload, slo,
+                                                sim::step_confidence(server, sample.batches()), expected.figures, 0);
   return expected;
 }
 
@@ -82,7 +84,7 @@ void add_head_sets(const ServedPoint& served, const HeadSetCounts& simulated, Js
                          .many = many.heads().num_key_value_heads,
                          .few = few->model.heads().num_key_value_heads,
                          .few_weights = few_heads_footprint(many, *few, served.server.options.weights)};
-  const std::string of = choices_text(*served.point);
+  const std::string of = study::choices_text(*served.point);
   report.heading.push_back((of.empty() ? "" : of + ": ") + "simulated: " + head_set_line(figures));
   json["groups_by_load"]["simulated"] = head_set_json(figures);
   figures.counts = served.last->head_sets;

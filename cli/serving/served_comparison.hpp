@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cli/output/output.hpp"
-#include "cli/serving/measured_serving.hpp"
 #include "config/scenario_file.hpp"
 #include "model/trace.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "study/measure/measured_serving.hpp"
 
 namespace dculab::cli {
 

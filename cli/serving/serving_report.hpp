@@ -19,8 +19,6 @@ struct HeadSetFigures {
   Bytes few_weights{};    // of a device
 };
 
-inline constexpr const char* kFewHeadsRequests = "requests_with_few_heads";
-
 // "KV heads by load: 70 requests (1,900 tokens) with 8, 30 (800) with 2; ..."
 [[nodiscard]] std::string head_set_line(const HeadSetFigures& figures);
 [[nodiscard]] Json head_set_json(const HeadSetFigures& figures);

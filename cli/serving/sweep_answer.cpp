@@ -6,35 +6,36 @@
 #include <string>
 
 #include "cli/output/verdict_text.hpp"
-#include "cli/serving/block_size_verdict.hpp"
-#include "cli/serving/measured_serving.hpp"
-#include "cli/serving/serving_report.hpp"
+#include "cli/serving/comparison_table.hpp"
+#include "study/evaluate/block_size_verdict.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 
-void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simulation>& all,
+void add_choice(const std::vector<study::SimulatedPoint>& asked, const std::vector<study::Simulation>& all,
                 const config::Scenario& scenario, int threads, Report& report) {
   const config::Objective& objective = scenario.objective;
-  const std::optional<std::size_t> chosen = best(all, objective);
+  const std::optional<std::size_t> chosen = study::best(all, objective);
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
-  report.heading.push_back(chosen ? goal + ": " + label(all[*chosen])
+  report.heading.push_back(chosen ? goal + ": " + study::label(all[*chosen])
                                   : "no point of the sweep meets objective.subject_to");
   if (!chosen) return;
   report.json["best"].push_back(report.json["simulations"].size() + *chosen);
   const bool heads_swept =
       std::ranges::find(scenario.sweep, "model.num_key_value_heads", &config::SweepAxis::key) != scenario.sweep.end();
   const int own = heads_swept ? study::resolve_model(scenario).heads().num_key_value_heads : 0;
-  const auto has_own = [own](const Simulation& each) { return each.server.model.heads().num_key_value_heads == own; };
+  const auto has_own = [own](const study::Simulation& each) {
+    return each.server.model.heads().num_key_value_heads == own;
+  };
   const bool keeps_own = std::ranges::any_of(all, has_own);
   std::set<std::string> machines;
-  for (const Simulation& each : all) {
+  for (const study::Simulation& each : all) {
     if (!machines.insert(each.machine).second) continue;
-    const auto found = best(all, objective, [&](const Simulation& other) {
+    const auto found = study::best(all, objective, [&](const study::Simulation& other) {
       return other.machine == each.machine && (!keeps_own || has_own(other));
     });
     if (!found) continue;
-    if (const auto blocks = block_size_verdict(asked, all, *found, objective, threads))
+    if (const auto blocks = study::block_size_verdict(asked, all, *found, objective, threads))
       add_block_sizes(each.machine, all[*found].server.model.heads().num_key_value_heads, *blocks, report);
   }
   if (heads_swept)
@@ -43,7 +44,7 @@ void add_choice(const std::vector<SimulatedPoint>& asked, const std::vector<Simu
         "front of speed against KV heads kept");
 }
 
-void add_front(const std::vector<Simulation>& all, const config::Scenario& scenario, Report& report) {
+void add_front(const std::vector<study::Simulation>& all, const config::Scenario& scenario, Report& report) {
   const std::vector<config::Aim>& aims = scenario.pareto;
   std::string told;
   for (const config::Aim& aim : aims)
@@ -54,8 +55,8 @@ void add_front(const std::vector<Simulation>& all, const config::Scenario& scena
                            told + " than:");
   const std::size_t before = report.json["simulations"].size();
   Json front = Json::array();
-  for (const std::size_t index : pareto_front(all, aims, scenario.objective)) {
-    std::string line = "  " + label(all[index]);
+  for (const std::size_t index : study::pareto_front(all, aims, scenario.objective)) {
+    std::string line = "  " + study::label(all[index]);
     for (const config::Aim& aim : aims)
       line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
     report.heading.push_back(line);

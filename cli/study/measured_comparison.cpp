@@ -5,7 +5,6 @@
 #include <map>
 
 #include "cli/output/machine_figures.hpp"
-#include "cli/scenario/engine_weights.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
@@ -15,6 +14,7 @@
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -84,7 +84,7 @@ void refuse_elsewhere(const config::Scenario& scenario) {
                                     ProgressBar& bar) {
   const Candidate& any = *group.front();
   const engine::ModelWeights weights =
-      load_or_make_weights(study::find_model(any.scenario.model.name), any.bench.options.weights);
+      study::load_or_make_weights(study::find_model(any.scenario.model.name), any.bench.options.weights);
   std::vector<engine::BenchPoint> bench;
   for (Candidate* candidate : group) {
     candidate->bench.model.dtype = weights.shape.dtype;  // of embedding and head, which are priced as they are run

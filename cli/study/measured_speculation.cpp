@@ -3,8 +3,8 @@
 #include "cli/output/held_out_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/speculation_report.hpp"
-#include "cli/scenario/engine_weights.hpp"
 #include "config/unit_text.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/study_points.hpp"
@@ -14,9 +14,9 @@ namespace dculab::cli {
 namespace {
 
 [[nodiscard]] study::DraftPair make_models(const config::Scenario& scenario, const study::DraftQuestion& question) {
-  return {
-      .target = load_or_make_weights(study::find_model(scenario.model.name), question.options.weights),
-      .draft = load_or_make_weights(study::find_model(scenario.speculation.model), question.speculation.draft_weights)};
+  return {.target = study::load_or_make_weights(study::find_model(scenario.model.name), question.options.weights),
+          .draft = study::load_or_make_weights(study::find_model(scenario.speculation.model),
+                                               question.speculation.draft_weights)};
 }
 
 [[nodiscard]] Table compared_table(const std::vector<study::ComparedDraft>& points) {

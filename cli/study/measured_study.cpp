@@ -7,7 +7,6 @@
 #include "cli/output/held_out_report.hpp"
 #include "cli/output/machine_figures.hpp"
 #include "cli/output/op_report.hpp"
-#include "cli/scenario/engine_weights.hpp"
 #include "cli/study/predicted_study.hpp"
 #include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
@@ -24,6 +23,7 @@
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/calibrate/held_out.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/refused_steps.hpp"
@@ -34,8 +34,8 @@ namespace {
 // The folder's own weights; of a folder without any, random ones in the format that the scenario asks for.
 [[nodiscard]] engine::ModelWeights weights_of(const config::Scenario& scenario, WeightFormat asked) {
   const std::filesystem::path folder = study::find_model(scenario.model.name);
-  if (!has_weights(folder)) return load_or_make_weights(folder, asked);
-  engine::ModelWeights weights = load_or_make_weights(folder, "");
+  if (!study::has_weights(folder)) return study::load_or_make_weights(folder, asked);
+  engine::ModelWeights weights = study::load_or_make_weights(folder, "");
   if (asked != WeightFormat{weights.shape.dtype, 0})
     throw InputError(scenario.file, "weights: a study that measures runs the checkpoint's own (" +
                                         std::string(name(weights.shape.dtype)) + "); leave `weights` out");

@@ -28,4 +28,11 @@ std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
   return figures;
 }
 
+std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {
+  std::map<std::string, double> figures = serving_figures(metrics);
+  figures["steps"] = static_cast<double>(num_steps);
+  figures["output_tokens"] = static_cast<double>(metrics.output_tokens());
+  return figures;
+}
+
 }  // namespace dculab::study

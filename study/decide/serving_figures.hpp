@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,5 +18,11 @@ inline constexpr std::array<std::pair<const char*, double>, 3> kPercentiles{
 // By config::metrics(): "ttft_p90" in seconds, "requests_per_second", ... Those of latencies that no request has are
 // absent.
 [[nodiscard]] std::map<std::string, double> serving_figures(const ServingMetrics& metrics);
+
+// The same, and how many steps and output tokens they took.
+[[nodiscard]] std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps);
+
+// The figure of a server with two sets of KV heads: how many requests the smaller set served.
+inline constexpr const char* kFewHeadsRequests = "requests_with_few_heads";
 
 }  // namespace dculab::study

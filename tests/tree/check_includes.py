@@ -18,7 +18,7 @@ ALLOWED = {
     "files": {"core"},
     "engine": {"kernels", "lower", "model", "fields", "files", "core"},
     "config": {"sim", "model", "fields", "files", "core"},
-    "study": {"config", "sim", "lower", "model", "engine", "files", "core"},
+    "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "cli": {"study", "config", "sim", "model", "engine", "fields", "files", "core"},
 }
 

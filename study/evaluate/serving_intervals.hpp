@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "cli/serving/simulation.hpp"
+#include "study/evaluate/simulation.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 using Intervals = std::map<std::string, sim::Range>;
 
@@ -18,10 +18,4 @@ using Intervals = std::map<std::string, sim::Range>;
 
 void add_intervals(const config::SweepPoint& point, int threads, Simulation& simulation);
 
-// "0.57 to 1.75 times their price at 90 % (priors: no traces of this machine, ...)"
-[[nodiscard]] std::string trust_text(const sim::StepConfidence& trust);
-
-// Precondition: has intervals.
-[[nodiscard]] Table interval_table(const Simulation& simulation);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,11 +1,11 @@
-#include "cli/scenario/engine_weights.hpp"
+#include "study/measure/engine_weights.hpp"
 
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
@@ -54,4 +54,4 @@ engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, W
   return engine::random_weights(shape, kSeed);
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
-#include "sim/serving/simulated_server.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // Throws InputError where the scenario has no requests, or asks about them what no simulation answers.
 void refuse_unserved(const config::Scenario& scenario);
@@ -22,10 +21,4 @@ void refuse_unserved(const config::Scenario& scenario);
 // Throws InputError, with `instead`, where the sweep changes the machine: for what runs or prices on given ones only.
 void refuse_machine_axes(const config::Scenario& scenario, const std::string& instead);
 
-// Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
-// or fewer when gpu_memory_utilization of the machine's memory holds fewer. Of several replicas each has its share of
-// the machine, which is `server`'s from then on. Throws InputError where the engine here would not run what is
-// simulated; `remedy` says how to name a machine that it would.
-void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

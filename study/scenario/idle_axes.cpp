@@ -1,4 +1,4 @@
-#include "cli/scenario/idle_axes.hpp"
+#include "study/scenario/idle_axes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // Sections that no price of a step depends on.
@@ -52,4 +52,4 @@ void refuse_idle_axes(const config::Scenario& scenario) {
                          "compare.variants: " + variant.name + ": " + key + " changes no price; remove it");
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

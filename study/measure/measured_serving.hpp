@@ -1,20 +1,20 @@
-// The requests of a simulation served by this machine's engine, and the two held against each other.
+// The requests of a simulation served by this machine's engine.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
-#include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
 #include "core/dtype.hpp"
 #include "core/engine_options.hpp"
 #include "core/workload.hpp"
 #include "engine/generate/serve_replicas.hpp"
+#include "engine/measure/step_bench.hpp"
 #include "model/trace.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/serving/simulated_server.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // The scenario's model on a device of this machine, with the KV blocks that both halves are given. Weights of another
 // format than the model folder's are random: they are as fast.
@@ -30,6 +30,7 @@ struct MeasuredServer {
   engine::ReplicaChoices replicas{};  // several: of the CPU; blocks, threads and machine are those of each
   std::string speculative_model{};    // options.speculative_config's draft model or heads: their folder, or a name
   std::optional<WeightFormat> draft_weights{};  // of a draft model; absent: its checkpoint's own
+  engine::BenchProgress progress{};             // of the requests; may be empty
 };
 
 struct MeasuredServing {
@@ -39,25 +40,15 @@ struct MeasuredServing {
 
 [[nodiscard]] MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload);
 
-// serving_figures, and how many steps and tokens they took.
-[[nodiscard]] std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps);
-
-// A metric's value with its unit: "12.3 ms", "51.2".
-[[nodiscard]] Cell figure_cell(const std::string& metric, double value);
-
 // How the scenario's deployment is served here, with these options. Throws InputError, naming `asking`, for what
 // several replicas of one machine do not do.
 [[nodiscard]] engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const EngineOptions& options,
                                                    const std::string& asking);
 
-// Several replicas in rows: what each did, and what it handed over.
-[[nodiscard]] Table served_replica_table(const engine::ServedWorkload& served);
-[[nodiscard]] Json served_replica_json(const engine::ServedWorkload& served);
+// Gives `server` the KV blocks that this machine's engine is given too: those that every request at its longest needs,
+// or fewer when gpu_memory_utilization of the machine's memory holds fewer. Of several replicas each has its share of
+// the machine, which is `server`'s from then on. Throws InputError where the engine here would not run what is
+// simulated; `remedy` says how to name a machine that it would.
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy);
 
-// Metric by metric: simulated, measured, and how far the first is from the second.
-[[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,
-                                     const std::map<std::string, double>& measured);
-[[nodiscard]] Json comparison_json(const std::map<std::string, double>& simulated,
-                                   const std::map<std::string, double>& measured);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -7,7 +7,7 @@
 #include "core/dtype.hpp"
 #include "engine/checkpoint/model_weights.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // Whether the folder holds any.
 [[nodiscard]] bool has_weights(const std::filesystem::path& folder);
@@ -20,4 +20,4 @@ namespace dculab::cli {
 // as fast.
 [[nodiscard]] engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, WeightFormat format);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-// Points of a scenario with requests, simulated on a machine and, if asked for, run by this machine's engine.
+// Points of a scenario with requests, simulated on a machine and, if asked for, measured beside.
 #pragma once
 
 #include <functional>
@@ -7,17 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/draft_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/serving/serving_report.hpp"
-#include "config/chrome_trace.hpp"
 #include "config/scenario_file.hpp"
+#include "core/workload.hpp"
 #include "model/trace.hpp"
 #include "sim/calibration/leanings.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/serving/step_confidence.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 struct Simulation {
   std::string machine;
@@ -33,8 +30,6 @@ struct Simulation {
   Trace trace;                                  // the same: steps of the measured run
 };
 
-enum class Serving : std::uint8_t { simulated, simulated_and_measured, simulated_and_traced };
-
 struct SimulatedPoint {
   const config::SweepPoint* point = nullptr;
   std::string machine;
@@ -43,10 +38,27 @@ struct SimulatedPoint {
 // The times of the simulations' kept steps, with figures of `machine` in the place of their own machine's.
 [[nodiscard]] sim::Prices step_prices(const std::vector<const Simulation*>& simulations);
 
-// Each of them, in their order, on so many threads at a time; 0: all cores. Those that are measured, or traced, one
-// after the other. `chrome_trace` may be null. Throws InputError.
-[[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, Serving serving,
-                                                      int threads, config::ChromeTrace* chrome_trace);
+// Measures what is simulated (study/measure/measured_simulation.hpp).
+class ServingMeter {
+ public:
+  virtual ~ServingMeter() = default;
+  // Before the simulation: what this machine gives the server. Throws InputError for what cannot be measured.
+  virtual void prepare(const config::Scenario& scenario, sim::SimulatedServer& server) const = 0;
+  // Adds to `done` what was measured.
+  virtual void measure(const config::Scenario& scenario, const sim::SimulatedServer& server,
+                       const RequestWorkload& workload, Simulation& done) const = 0;
+};
+
+struct SimulateOptions {
+  int threads = 0;                                                         // 0: all cores
+  const ServingMeter* meter = nullptr;                                     // null: nothing is measured
+  std::function<void(const ServedStep&, int engine)> on_step{};            // may be empty
+  std::function<void(const std::string& label, double share)> progress{};  // may be empty
+};
+
+// Each of them, in their order. Where there is a meter or on_step, one after the other. Throws InputError.
+[[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points,
+                                                      const SimulateOptions& options);
 
 // The one that the objective prefers, of those that meet its constraints and, where asked, are `among` those.
 [[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
@@ -58,21 +70,7 @@ struct SimulatedPoint {
                                                     const std::vector<config::Aim>& aims,
                                                     const config::Objective& objective);
 
-// What a server with two sets of KV heads served with each.
-[[nodiscard]] HeadSetFigures head_sets_of(const Simulation& simulation);
-
-// What was drafted in a run.
-[[nodiscard]] DraftFigures drafts_of(const sim::ServingRun& run);
-
-// "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
-[[nodiscard]] std::string preemption_text(const sim::ServingRun& run);
-
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);
 
-// A row for each; those that skipped tokens say how many.
-[[nodiscard]] Table sweep_table(const std::vector<Simulation>& all);
-
-[[nodiscard]] Json to_json(const Simulation& simulation);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

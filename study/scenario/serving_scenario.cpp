@@ -1,20 +1,13 @@
-#include "cli/serving/serving_scenario.hpp"
+#include "study/scenario/serving_scenario.hpp"
 
 #include <algorithm>
-#include <thread>
-#include <utility>
 
-#include "study/scenario/axis_title.hpp"
-#include "cli/scenario/idle_axes.hpp"
-#include "cli/serving/measured_serving.hpp"
 #include "core/error.hpp"
-#include "model/few_heads.hpp"
-#include "sim/hardware/process_share.hpp"
-#include "sim/memory/capacity.hpp"
+#include "study/scenario/axis_title.hpp"
+#include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // An objective about what a simulation does not measure would choose nothing, and not say why.
@@ -46,21 +39,6 @@ void refuse_other_metrics(const config::Scenario& scenario) {
     for (const std::string& name : condition.names()) check("constraints", name);
 }
 
-// What the engine here runs is a CPU's plan.
-void require_same(const sim::Machine& machine, const config::Scenario& scenario, const std::string& remedy) {
-  if (machine.kind != lower::DeviceKind::cpu)
-    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU; " + remedy);
-  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
-  if (threads != machine.compute_units)
-    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
-                                      std::to_string(machine.compute_units) + " cores: leave it out");
-  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
-    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
-                                      std::to_string(cores) + "; " + remedy);
-  if (!scenario.model.overrides.empty())
-    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
-}
-
 }  // namespace
 
 void refuse_unserved(const config::Scenario& scenario) {
@@ -76,9 +54,9 @@ void refuse_unserved(const config::Scenario& scenario) {
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
-  const std::string file = study::find_scenario(name).string();
+  const std::string file = find_scenario(name).string();
   config::Scenario scenario = config::read_scenario_file(file, overrides);
-  study::refuse_written_inputs(scenario);
+  refuse_written_inputs(scenario);
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())
@@ -91,7 +69,7 @@ config::Scenario read_serving_scenario(const std::string& name, const std::vecto
 
 std::string choices_text(const config::SweepPoint& point) {
   std::string text;
-  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + study::axis_title(key) + " " + value;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : ", ") + axis_title(key) + " " + value;
   return text;
 }
 
@@ -101,22 +79,4 @@ void refuse_machine_axes(const config::Scenario& scenario, const std::string& in
       throw InputError(scenario.file, "sweep." + axis.key + ": " + instead);
 }
 
-void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
-  if (server.options.speculative_config.enabled())
-    throw InputError("--measure", "serves without drafts; leave engine.speculative_config out");
-  require_same(server.machine, scenario, remedy);
-  const int replicas = replicas_here(scenario, server.options, "--measure").replicas();
-  if (replicas > server.machine.compute_units)
-    throw InputError("--measure", std::to_string(replicas) + " replicas do not get a core each of " +
-                                      server.machine.name + ", which has " +
-                                      std::to_string(server.machine.compute_units));
-  server.machine = sim::process_share(server.machine, replicas);
-  sim::DraftMemory beside;
-  if (server.few_heads) beside.weights = few_heads_footprint(server.model, *server.few_heads, server.options.weights);
-  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1, beside).num_blocks;
-  const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
-  server.num_blocks =
-      static_cast<int>(std::min<std::int64_t>({fit, longest * server.options.max_num_seqs, kMostBlocks}));
-}
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

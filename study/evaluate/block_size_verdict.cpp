@@ -1,4 +1,4 @@
-#include "cli/serving/block_size_verdict.hpp"
+#include "study/evaluate/block_size_verdict.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,12 +6,12 @@
 #include <thread>
 #include <utility>
 
-#include "cli/serving/measured_serving.hpp"
 #include "study/decide/objective.hpp"
+#include "study/decide/serving_figures.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/request_workload.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 // The choices of a sweep but for the block size.
@@ -30,13 +30,13 @@ namespace {
         of_size.try_emplace(all[index].server.options.block_size, index).second)
       sizes.push_back(all[index].server.options.block_size);
   std::vector<std::size_t> rivals;
-  for (const int size : study::by_preference(sizes, all[best].server.machine.stack.defaults.block_size))
+  for (const int size : by_preference(sizes, all[best].server.machine.stack.defaults.block_size))
     rivals.push_back(of_size.at(size));
   return rivals;
 }
 
 [[nodiscard]] double merit_of(const std::map<std::string, double>& figures, const config::Objective& objective) {
-  return study::merit(objective, [&figures](const std::string& metric) {
+  return merit(objective, [&figures](const std::string& metric) {
     const auto found = figures.find(metric);
     return found == figures.end() ? 0 : found->second;
   });
@@ -44,13 +44,13 @@ namespace {
 
 }  // namespace
 
-std::optional<study::DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
-                                                      const std::vector<Simulation>& all, std::size_t best,
-                                                      const config::Objective& objective, int threads) {
+std::optional<DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
+                                               const std::vector<Simulation>& all, std::size_t best,
+                                               const config::Objective& objective, int threads) {
   const std::vector<std::size_t> rivals = rivals_of(all, best);
   if (rivals.size() < 2) return std::nullopt;
   const auto draws_for = [&](std::size_t rival) {
-    return study::draws_of(study::resolve_requests(asked[rival].point->scenario, all[rival].server.model));
+    return draws_of(resolve_requests(asked[rival].point->scenario, all[rival].server.model));
   };
   const auto figure = [&](std::size_t place, std::size_t draw) {
     const std::size_t rival = rivals[place];
@@ -62,8 +62,8 @@ std::optional<study::DrawnVerdict> block_size_verdict(const std::vector<Simulate
   std::vector<std::string> sizes;
   for (const std::size_t rival : rivals) sizes.push_back(std::to_string(all[rival].server.options.block_size));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return study::decide_over_draws(
+  return decide_over_draws(
       sizes, draws_for(rivals.front()).size(), [&figure] { return figure; }, threads > 0 ? threads : cores);
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

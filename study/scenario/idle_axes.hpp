@@ -3,10 +3,10 @@
 
 #include "config/scenario_file.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // Throws InputError for an axis that no figure of a point depends on: of a step what only schedules requests, of both
 // what is asked about the points.
 void refuse_idle_axes(const config::Scenario& scenario);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

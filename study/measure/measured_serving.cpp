@@ -1,47 +1,24 @@
-#include "cli/serving/measured_serving.hpp"
+#include "study/measure/measured_serving.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <thread>
 
-#include "cli/output/progress.hpp"
-#include "cli/scenario/engine_weights.hpp"
-#include "cli/serving/serving_report.hpp"
-#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
+#include "model/few_heads.hpp"
+#include "sim/hardware/process_share.hpp"
+#include "sim/memory/capacity.hpp"
 #include "sim/memory/driven_out.hpp"
+#include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
-
-constexpr std::array<const char*, 17> kCompared{"steps",
-                                                "output_tokens",
-                                                "total_time",
-                                                "requests_per_second",
-                                                "output_tokens_per_second",
-                                                "goodput",
-                                                "ttft_mean",
-                                                "ttft_p50",
-                                                "ttft_p99",
-                                                "tpot_mean",
-                                                "tpot_p50",
-                                                "tpot_p99",
-                                                "itl_p50",
-                                                "itl_p99",
-                                                "latency_p50",
-                                                "latency_p99",
-                                                "requests_with_few_heads"};
-
-[[nodiscard]] bool is_time(const std::string& metric) {
-  const auto known = std::ranges::find(config::metrics(), metric, &config::Metric::name);
-  return known != config::metrics().end() && known->kind == config::MetricKind::time;
-}
 
 // Whatever is touched for the first time is touched here: predictions are of a server that has been running.
 void warm_up(engine::OpenModel& model, EngineOptions options, const RequestWorkload& workload) {
@@ -66,24 +43,24 @@ struct ServedWeights {
 };
 
 [[nodiscard]] ServedWeights load_served(const MeasuredServer& server) {
-  const auto folder = study::find_model(server.scenario.model.name);
+  const auto folder = find_model(server.scenario.model.name);
   ServedWeights weights{.model = load_or_make_weights(folder, server.options.weights)};
   const SpeculativeMethod method = server.options.speculative_config.method;
   engine::DraftWeights& draft = weights.draft;
   if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
-    const auto draft_folder = study::find_model(server.speculative_model);
+    const auto draft_folder = find_model(server.speculative_model);
     const WeightFormat own = engine::read_model_shape(draft_folder).layer_format();
     draft.model = load_or_make_weights(draft_folder, server.draft_weights.value_or(own));
     engine::require_draft_of(weights.model.shape, draft.model->shape, server.options);
   }
   if (method == SpeculativeMethod::medusa)
-    draft.medusa = engine::load_medusa_weights(study::find_model(server.speculative_model), weights.model);
+    draft.medusa = engine::load_medusa_weights(find_model(server.speculative_model), weights.model);
   if (method == SpeculativeMethod::mtp)
     draft.mtp = engine::load_mtp_weights(folder, engine::WeightMemory::huge_pages, weights.model);
   if (!server.options.groups_by_load) return weights;
   const config::FewHeadsChoice& few = server.scenario.few_heads;
   weights.few_heads = engine::load_few_heads(weights.model, few.num_key_value_heads,
-                                             few.model.empty() ? "" : study::find_model(few.model), server.options);
+                                             few.model.empty() ? "" : find_model(few.model), server.options);
   return weights;
 }
 
@@ -91,13 +68,16 @@ struct ServedWeights {
 class Watch {
  public:
   Watch(const MeasuredServer& server, const ModelShape& model, int requests)
-      : requests_(requests), sample_(model, server.options, server.most_trace_steps) {
+      : progress_(server.progress), requests_(requests), sample_(model, server.options, server.most_trace_steps) {
     if (server.machine == nullptr) return;
     warmth_.assign(static_cast<std::size_t>(server.replicas.replicas()), sim::CacheWarmth(*server.machine));
   }
 
   void set_few_heads(const ModelShape& model) { sample_.set_few_heads(model); }
-  void finish() { bar_.update("serving", static_cast<double>(++finished_) / requests_); }
+  void finish() {
+    ++finished_;
+    if (progress_) progress_("serving", static_cast<double>(finished_) / requests_);
+  }
   void see(const ServedStep& step, std::size_t replica) {
     sample_.add(step, warmth_.empty() ? 0 : warmth_[replica].cold_share(step.begin));
   }
@@ -106,7 +86,7 @@ class Watch {
   }
 
  private:
-  ProgressBar bar_;
+  const engine::BenchProgress& progress_;
   int requests_, finished_ = 0;
   engine::StepSample sample_;
   std::vector<sim::CacheWarmth> warmth_;  // of each replica's devices, where the machine is known
@@ -153,6 +133,21 @@ MeasuredServing measure_several(const MeasuredServer& server, const ServedWeight
   return result;
 }
 
+// What the engine here runs is a CPU's plan.
+void require_same(const sim::Machine& machine, const config::Scenario& scenario, const std::string& remedy) {
+  if (machine.kind != lower::DeviceKind::cpu)
+    throw InputError("--measure", "runs this machine's CPU engine, and " + machine.name + " is a GPU; " + remedy);
+  const int threads = scenario.measure.threads > 0 ? scenario.measure.threads : machine.compute_units;
+  if (threads != machine.compute_units)
+    throw InputError("--measure", "measure.threads is " + std::to_string(threads) + ", and " + machine.name + " has " +
+                                      std::to_string(machine.compute_units) + " cores: leave it out");
+  if (const unsigned cores = std::thread::hardware_concurrency(); cores > 0 && threads > static_cast<int>(cores))
+    throw InputError("--measure", machine.name + " has " + std::to_string(threads) + " cores, this machine " +
+                                      std::to_string(cores) + "; " + remedy);
+  if (!scenario.model.overrides.empty())
+    throw InputError("--measure", "runs the model as its folder has it; leave changes of its shape out");
+}
+
 }  // namespace
 
 MeasuredServing measure(const MeasuredServer& server, const RequestWorkload& workload) {
@@ -181,71 +176,22 @@ engine::ReplicaChoices replicas_here(const config::Scenario& scenario, const Eng
   return choices;
 }
 
-Table served_replica_table(const engine::ServedWorkload& served) {
-  Table table;
-  table.title = "Replicas";
-  table.columns = {"replica", "requests", "steps", "busy", "preemptions", "handed over", "copied out", "copied in"};
-  int number = 0;
-  for (const engine::ServedReplica& replica : served.replicas) {
-    const double busy = replica.busy / served.metrics.duration();
-    std::string title = std::to_string(++number);
-    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
-    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
-                          config::short_text(replica.handed_over_bytes),
-                          Cell(config::short_text(replica.sending), replica.sending.value()),
-                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
-  }
-  return table;
+void make_measurable(sim::SimulatedServer& server, const config::Scenario& scenario, const std::string& remedy) {
+  if (server.options.speculative_config.enabled())
+    throw InputError("--measure", "serves without drafts; leave engine.speculative_config out");
+  require_same(server.machine, scenario, remedy);
+  const int replicas = replicas_here(scenario, server.options, "--measure").replicas();
+  if (replicas > server.machine.compute_units)
+    throw InputError("--measure", std::to_string(replicas) + " replicas do not get a core each of " +
+                                      server.machine.name + ", which has " +
+                                      std::to_string(server.machine.compute_units));
+  server.machine = sim::process_share(server.machine, replicas);
+  sim::DraftMemory beside;
+  if (server.few_heads) beside.weights = few_heads_footprint(server.model, *server.few_heads, server.options.weights);
+  const std::int64_t fit = sim::capacity(server.machine, server.model, server.options, 1, beside).num_blocks;
+  const std::int64_t longest = server.model.max_position_embeddings / server.options.block_size + 1;
+  server.num_blocks =
+      static_cast<int>(std::min<std::int64_t>({fit, longest * server.options.max_num_seqs, kMostBlocks}));
 }
 
-Json served_replica_json(const engine::ServedWorkload& served) {
-  Json json = Json::array();
-  for (const engine::ServedReplica& replica : served.replicas)
-    json.push_back({{"role", name(replica.role)},
-                    {"role_switches", replica.role_switches},
-                    {"requests", replica.requests},
-                    {"steps", replica.num_steps},
-                    {"preemptions", replica.num_preemptions},
-                    {"utilization", replica.busy / served.metrics.duration()},
-                    {"prompts_handed_over", replica.handed_over},
-                    {"bytes_handed_over", replica.handed_over_bytes.value()},
-                    {"sending_seconds", replica.sending.value()},
-                    {"receiving_seconds", replica.receiving.value()}});
-  return json;
-}
-
-std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps) {
-  std::map<std::string, double> figures = study::serving_figures(metrics);
-  figures["steps"] = static_cast<double>(num_steps);
-  figures["output_tokens"] = static_cast<double>(metrics.output_tokens());
-  return figures;
-}
-
-Cell figure_cell(const std::string& metric, double value) {
-  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
-}
-
-Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
-  Table table;
-  table.title = "Simulated against measured on this machine";
-  table.columns = {"metric", "simulated", "measured", "off by"};
-  for (const std::string metric : kCompared) {
-    if (!simulated.contains(metric) || !measured.contains(metric)) continue;
-    const double real = measured.at(metric);
-    const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
-    table.rows.push_back({metric, figure_cell(metric, simulated.at(metric)), figure_cell(metric, real),
-                          Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
-  }
-  return table;
-}
-
-Json comparison_json(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
-  Json json = Json::object();
-  for (const std::string metric : kCompared)
-    if (simulated.contains(metric) && measured.contains(metric))
-      json[metric] = {{"simulated", simulated.at(metric)}, {"measured", measured.at(metric)}};
-  return json;
-}
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

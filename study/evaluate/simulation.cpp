@@ -1,0 +1,122 @@
+#include "study/evaluate/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "sim/serving/step_sample.hpp"
+#include "sim/study/ordered_chunks.hpp"
+#include "sim/study/pareto.hpp"
+#include "study/decide/objective.hpp"
+#include "study/decide/serving_figures.hpp"
+#include "study/scenario/axis_title.hpp"
+#include "study/scenario/request_workload.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] FigureOf figures_of(const Simulation& simulation) {
+  return [&figures = simulation.figures](const std::string& metric) {
+    const auto figure = figures.find(metric);
+    return figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
+  };
+}
+
+[[nodiscard]] Simulation simulate_point(const SimulatedPoint& asked, const SimulateOptions& options) {
+  const config::Scenario& scenario = asked.point->scenario;
+  sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, asked.machine));
+  if (options.meter != nullptr) options.meter->prepare(scenario, server);
+  sim::StepSample sample(sim::kSampledSteps);
+  const auto on_step = [&](const ServedStep& step, int engine) {
+    sample.add(step);
+    if (options.on_step) options.on_step(step, engine);
+  };
+  Simulation done;
+  done.machine = asked.machine;
+  done.choices = asked.point->choices;
+  done.slo = scenario.slo;
+  const RequestWorkload workload = resolve_requests(scenario, server.model);
+  done.run = sim::simulate(server, workload, scenario.slo, on_step);
+  done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
+  done.trust = sim::step_confidence(server, sample.batches());
+  done.figures = compared_figures(done.run.metrics, done.run.num_steps);
+  if (server.few_heads) done.figures[kFewHeadsRequests] = static_cast<double>(done.run.head_sets.requests.back());
+  if (options.meter != nullptr) options.meter->measure(scenario, server, workload, done);
+  done.server = std::move(server);
+  return done;
+}
+
+}  // namespace
+
+sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
+  return [simulations](const sim::Machine& machine) {
+    std::vector<Seconds> times;
+    for (const Simulation* simulation : simulations) {
+      sim::SimulatedServer server = simulation->server;
+      server.machine = machine;
+      const std::vector<Seconds> of_one = sim::phase_times(server, simulation->steps);
+      times.insert(times.end(), of_one.begin(), of_one.end());
+    }
+    return times;
+  };
+}
+
+std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, const SimulateOptions& options) {
+  std::vector<Simulation> all(points.size());
+  const bool alone = options.meter != nullptr || options.on_step;
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      all[index] = simulate_point(points[index], options);
+      return std::string();
+    };
+  };
+  sim::work_in_order({0, points.size()},
+                     alone                 ? 1
+                     : options.threads > 0 ? options.threads
+                                           : cores,
+                     make_worker, [&](std::uint64_t index, const std::string&) {
+                       if (options.progress)
+                         options.progress(points[index].machine,
+                                          static_cast<double>(index + 1) / static_cast<double>(points.size()));
+                     });
+  return all;
+}
+
+std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims,
+                                      const config::Objective& objective) {
+  sim::ParetoFront front;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (!is_admissible(objective, figures_of(all[index]))) continue;
+    const std::vector<double> weighed = costs(aims, figures_of(all[index]));
+    if (!weighed.empty()) front.offer(index, weighed);
+  }
+  std::vector<std::size_t> numbers;
+  for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
+  return numbers;
+}
+
+std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
+                                const std::function<bool(const Simulation&)>& among) {
+  std::optional<std::size_t> found;
+  double least = 0;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (among && !among(all[index])) continue;
+    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
+    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
+    found = index;
+    least = each;
+  }
+  return found;
+}
+
+std::string label(const Simulation& simulation) {
+  std::string text = simulation.machine;
+  for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
+  return text;
+}
+
+}  // namespace dculab::study
