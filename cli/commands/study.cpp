@@ -26,6 +26,7 @@
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
 #include "study/calibrate/host_machine.hpp"
+#include "study/decide/designs.hpp"
 #include "study/decide/draft_study.hpp"
 #include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
@@ -128,7 +129,7 @@ void refuse_unanswered(const config::Scenario& scenario) {
   if (!scenario.choose.empty() || scenario.accuracy) study::refuse_drafts(scenario, "a study with choose or accuracy");
   if (study::asks_for_search(scenario) && !is_served(scenario)) study::refuse_drafts(scenario, "a search over steps");
   if (study::is_draft_study(scenario)) return;
-  if (!scenario.choose.empty()) refuse_undecided(scenario);
+  if (!scenario.choose.empty()) study::refuse_undecided(scenario);
   if (is_served(scenario) && is_search(scenario)) return study::refuse_unserved(scenario);
   study::refuse_unsupported(scenario);
 }

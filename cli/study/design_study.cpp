@@ -8,16 +8,11 @@
 
 #include "cli/output/leaning_report.hpp"
 #include "cli/output/machine_figures.hpp"
-#include "cli/study/predicted_study.hpp"
 #include "config/unit_text.hpp"
-#include "core/error.hpp"
-#include "model/plan_step.hpp"
-#include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
-#include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
-#include "study/decide/step_choices.hpp"
+#include "study/decide/designs.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -25,82 +20,6 @@ namespace dculab::cli {
 namespace {
 
 constexpr std::string_view kMachine = "machine.";
-
-[[nodiscard]] bool is_chosen(const config::Scenario& scenario, const std::string& key) {
-  return std::ranges::find(scenario.choose, key) != scenario.choose.end();
-}
-
-// The points of one design: they differ in what is to be chosen.
-struct Design {
-  std::vector<config::Override> choices;  // of the axes that are not chosen
-  std::vector<const config::Scenario*> points;
-};
-
-// What a design comes to.
-struct DecidedDesign {
-  sim::Machine machine;
-  ModelShape model;
-  sim::Choice choice;
-  StepPlan plan;
-  sim::Confidence trust;
-  Seconds seconds;
-  std::string bound;
-};
-
-[[nodiscard]] std::vector<Design> designs_of(const config::Scenario& scenario,
-                                             const std::vector<config::SweepPoint>& points) {
-  std::vector<Design> designs;
-  std::map<std::vector<config::Override>, std::size_t> places;
-  for (const config::SweepPoint& point : points) {
-    std::vector<config::Override> choices;
-    for (const config::Override& each : point.choices)
-      if (!is_chosen(scenario, each.first)) choices.push_back(each);
-    const auto [place, is_new] = places.try_emplace(choices, designs.size());
-    if (is_new) designs.push_back({std::move(choices), {}});
-    designs[place->second].points.push_back(&point.scenario);
-  }
-  return designs;
-}
-
-[[nodiscard]] study::StudyPoint point_of(const config::Scenario& scenario, const sim::Machine& machine) {
-  study::StudyPoint point;
-  const ModelShape whole = study::resolve_model(scenario);
-  point.model = study::resolve_part(scenario, whole, machine);
-  point.options = study::resolve_options(scenario, point.model, machine);
-  point.batch = study::resolve_batch(scenario.workload, point.model, point.options);
-  point.choice = {whole.heads().num_key_value_heads, point.options.block_size};
-  return point;
-}
-
-// The choice of a design: the most KV heads that are hardly slower than the fastest, with the block size that a study
-// of it alone would recommend for them.
-[[nodiscard]] DecidedDesign decide(const Design& design, sim::Machine machine) {
-  std::map<sim::Choice, std::pair<study::StudyPoint, StepPlan>> points;
-  std::vector<study::PricedChoice> prices;
-  study::AllowedHeads any;  // what is chosen is free
-  sim::StepPrice price;
-  for (const config::Scenario* scenario : design.points) {
-    study::StudyPoint point = point_of(*scenario, machine);
-    StepPlan plan = plan_step(point.model, point.options, point.batch);
-    sim::price_step(machine, plan, price);
-    const auto time = [&plan](const sim::Machine& moved) { return sim::price_step(moved, plan).seconds; };
-    const int context = point.batch.sequences.front().context_tokens();
-    const std::int64_t room = sim::capacity(machine, point.model, point.options, context).max_sequences;
-    prices.push_back({.choice = point.choice,
-                      .seconds = price.seconds,
-                      .shifts = sim::prior_shifts(machine, time),
-                      .fits = room >= static_cast<std::int64_t>(point.batch.sequences.size())});
-    any.kv_heads.push_back(point.choice.kv_heads);
-    points.insert_or_assign(point.choice, std::pair(std::move(point), std::move(plan)));
-  }
-  const sim::Choice best =
-      study::decide_steps(study::over_workloads(prices), 0, machine.stack.defaults.block_size, any)->choice;
-  auto& [point, plan] = points.at(best);
-  sim::price_step(machine, plan, price);
-  const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, price.seconds);
-  std::string bound = step_bound(price, machine);
-  return {std::move(machine), point.model, best, std::move(plan), trust, price.seconds, std::move(bound)};
-}
 
 // "128" for machine.compute_units at 2 x: what the figure has come to; other axes as they are written.
 [[nodiscard]] std::string value_text(const config::Override& choice, const sim::Machine& machine) {
@@ -126,7 +45,7 @@ struct DecidedDesign {
 // The table of one machine, and its JSON.
 class DesignTable {
  public:
-  DesignTable(const config::Scenario& scenario, const std::vector<Design>& designs, const sim::Machine& own)
+  DesignTable(const config::Scenario& scenario, const std::vector<study::Design>& designs, const sim::Machine& own)
       : own_(own) {
     table_.title = scenario.model.name + " on designs that start from " + own.name;
     for (const auto& [key, value] : designs.front().choices) {
@@ -138,7 +57,7 @@ class DesignTable {
     json_ = {{"machine", own.name}, {"points", Json::array()}};
   }
 
-  void add(const Design& design, DecidedDesign verdict) {
+  void add(const study::Design& design, study::DecidedDesign verdict) {
     if (decided_.empty()) first_ = verdict.seconds;
     std::vector<Cell>& row = table_.rows.emplace_back();
     for (const config::Override& choice : design.choices) row.emplace_back(value_text(choice, verdict.machine));
@@ -172,7 +91,7 @@ class DesignTable {
   }
 
  private:
-  void add_json(const Design& design, const DecidedDesign& verdict) {
+  void add_json(const study::Design& design, const study::DecidedDesign& verdict) {
     Json choices = Json::object(), figures = Json::object();
     for (const auto& [key, value] : design.choices) {
       choices[key] = value;
@@ -194,7 +113,7 @@ class DesignTable {
     const sim::Choice first = decided_.front().choice;
     std::set<sim::Choice> others;
     std::size_t moved = 0;
-    for (const DecidedDesign& verdict : decided_) {
+    for (const study::DecidedDesign& verdict : decided_) {
       if (verdict.choice == first) continue;
       ++moved;
       others.insert(verdict.choice);
@@ -204,7 +123,9 @@ class DesignTable {
                        " designs, the first among them";
     for (const sim::Choice& other : others)
       text += "; elsewhere " + study::heads_text(other.kv_heads) + ", block " + std::to_string(other.block_size);
-    const auto by_time = [](const DecidedDesign& a, const DecidedDesign& b) { return a.seconds < b.seconds; };
+    const auto by_time = [](const study::DecidedDesign& a, const study::DecidedDesign& b) {
+      return a.seconds < b.seconds;
+    };
     const auto [fastest, slowest] = std::ranges::minmax_element(decided_, by_time);
     return text + "; a step takes " + config::short_text(fastest->seconds) + " to " +
            config::short_text(slowest->seconds);
@@ -213,39 +134,20 @@ class DesignTable {
   const sim::Machine& own_;
   Table table_;
   Json json_;
-  std::vector<DecidedDesign> decided_;
+  std::vector<study::DecidedDesign> decided_;
   Seconds first_;
 };
 
 }  // namespace
 
-void refuse_undecided(const config::Scenario& scenario) {
-  const auto refuse = [&scenario](bool asked, const std::string& what) {
-    if (asked) throw InputError(scenario.file, "choose: " + what);
-  };
-  for (const std::string& key : scenario.choose)
-    refuse(std::ranges::none_of(scenario.sweep, [&key](const auto& axis) { return axis.key == key; }),
-           key + " is not swept; give its values under sweep, or leave it out");
-  refuse(scenario.sweep.size() <= scenario.choose.size(),
-         "nothing but that is swept, of which a study tells the best; "
-         "sweep a figure such as machine.compute_units too");
-  refuse(scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty(),
-         "does not go with objective, pareto and constraints, which make a search");
-  refuse(scenario.compare || scenario.accuracy, "does not go with compare and accuracy");
-  for (const config::SweepAxis& axis : scenario.sweep) {
-    refuse(axis.draws.has_value(), axis.key + " is drawn, which makes a search; list its values");
-    refuse(axis.key == "machine", "list machines under `machines`, each of which has a table");
-  }
-}
-
 void study_designs(const config::Scenario& scenario, Report& report) {
   const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
-  const std::vector<Design> designs = designs_of(scenario, points);
+  const std::vector<study::Design> designs = study::designs_of(scenario, points);
   for (const std::string& name : scenario.machines) {
     const sim::Machine own = study::resolve_machine(scenario, name);
     DesignTable table(scenario, designs, own);
-    for (const Design& design : designs)
-      table.add(design, decide(design, study::resolve_machine(*design.points.front(), name)));
+    for (const study::Design& design : designs)
+      table.add(design, study::decide_design(design, study::resolve_machine(*design.points.front(), name)));
     table.finish(report);
   }
 }

@@ -6,9 +6,6 @@
 
 namespace dculab::cli {
 
-// Throws InputError where `choose` names what is not swept, or stands beside what it does not go with.
-void refuse_undecided(const config::Scenario& scenario);
-
 // The axes that the scenario's `choose` names are decided at every point of the others, on each of its machines. Adds a
 // table for each machine, and JSON under "designs". Precondition: not refused.
 void study_designs(const config::Scenario& scenario, Report& report);

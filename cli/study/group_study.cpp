@@ -1,133 +1,43 @@
 #include "cli/study/group_study.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <string>
 
 #include "cli/output/leaning_report.hpp"
 #include "cli/study/compared_study.hpp"
-#include "cli/study/variant_cost.hpp"
+#include "cli/study/variant_text.hpp"
 #include "config/unit_text.hpp"
-#include "core/error.hpp"
-#include "model/kv/kv_bytes.hpp"
-#include "sim/calibration/confidence.hpp"
-#include "sim/study/pareto.hpp"
 #include "study/decide/attention_difference.hpp"
-#include "study/decide/measured_accuracy.hpp"
-#include "study/decide/preference.hpp"
+#include "study/decide/group_choice.hpp"
 
 namespace dculab::cli {
 namespace {
 
-constexpr const char* kHeadsKey = "model.num_key_value_heads";
 constexpr const char* kRate = "output_tokens_per_second";
 
-// All choices on one machine, the most KV heads first.
-struct MachineChoices {
-  std::string machine;
-  std::vector<VariantCost> costs;
-  std::vector<study::Evaluated> evaluated;    // output tokens per second; 0: does not fit
-  std::vector<std::optional<double>> losses;  // relative to no merging; nothing: not measured
-  std::vector<bool> front;                    // nothing else beats it in one respect and equals it in the others
-  std::optional<study::Verdict> verdict;      // of those that lose no more than is tolerated
-  std::optional<std::size_t> refused;         // the fastest that loses too much, if faster than the choice
-};
-
-[[nodiscard]] Bytes kv_bytes(const VariantCost& cost) {
-  return kv_bytes_per_token(cost.model, cost.options.kv_cache_dtype);
-}
-
-[[nodiscard]] const study::GroupAccuracy* accuracy_of(const study::AccuracyCurve& curve, const VariantCost& cost) {
-  const auto found = curve.by_group.find(cost.model.heads().group_size());
-  return found == curve.by_group.end() ? nullptr : &found->second;
-}
-
-void check_sweep(const config::Scenario& scenario) {
-  if (scenario.sweep.size() != 1 || scenario.sweep.front().key != kHeadsKey)
-    throw InputError(scenario.file,
-                     "accuracy: weighs KV heads, so sweep must be over " + std::string(kHeadsKey) + " alone");
-  if (scenario.workload.kind != config::WorkloadKind::serving)
-    throw InputError(scenario.file,
-                     "accuracy: speed is that of the batch that fits; give workload.requests, "
-                     "prompt_tokens and output_tokens");
-}
-
-// What nothing else beats in speed, memory and accuracy at once.
-[[nodiscard]] std::vector<bool> front_of(const MachineChoices& choices) {
-  sim::ParetoFront front;
-  for (std::size_t index = 0; index < choices.costs.size(); ++index)
-    if (choices.costs[index].fits() && choices.losses[index])
-      front.offer(index, std::array{-choices.evaluated[index].figure, kv_bytes(choices.costs[index]).value(),
-                                    *choices.losses[index]});
-  std::vector<bool> on_front(choices.costs.size());
-  for (const sim::ParetoFront::Point& point : front.points()) on_front[point.number] = true;
-  return on_front;
-}
-
-void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
-  std::vector<study::Evaluated> tolerated = choices.evaluated;
-  for (std::size_t index = 0; index < tolerated.size(); ++index)
-    if (!choices.losses[index] || *choices.losses[index] > accuracy.tolerance) tolerated[index].figure = 0;
-  choices.verdict = study::decide(tolerated, {.given_up = accuracy.speed_tie});
-  if (!choices.verdict) return;
-  double fastest = choices.evaluated[choices.verdict->chosen].figure;
-  for (std::size_t index = 0; index < tolerated.size(); ++index)
-    if (choices.losses[index] && tolerated[index].figure == 0 && choices.evaluated[index].figure > fastest) {
-      fastest = choices.evaluated[index].figure;
-      choices.refused = index;
-    }
-}
-
-[[nodiscard]] MachineChoices weigh(const config::Scenario& scenario, const study::AccuracyCurve& curve,
-                                   const sim::Machine& machine) {
-  MachineChoices choices{
-      .machine = machine.name, .costs = {}, .evaluated = {}, .losses = {}, .front = {}, .verdict = {}, .refused = {}};
-  for (const config::SweepPoint& point : config::sweep_points(scenario))
-    choices.costs.push_back(cost_of(point.scenario, machine));
-  std::sort(choices.costs.begin(), choices.costs.end(), [](const VariantCost& a, const VariantCost& b) {
-    return a.model.heads().num_key_value_heads > b.model.heads().num_key_value_heads;
-  });
-  for (const VariantCost& cost : choices.costs) {
-    study::Evaluated evaluated{.value = std::to_string(cost.model.heads().num_key_value_heads), .figure = 0};
-    if (cost.fits()) {
-      evaluated.figure = cost.figures.at(kRate);
-      evaluated.shifts = sim::prior_shifts(machine, [&cost](const sim::Machine& moved) {
-        return Seconds(1 / sim::price_recipe(moved, cost.recipe).value());
-      });
-    }
-    choices.evaluated.push_back(std::move(evaluated));
-    const study::GroupAccuracy* accuracy = accuracy_of(curve, cost);
-    choices.losses.push_back(accuracy ? std::optional(accuracy->loss) : std::nullopt);
-  }
-  choices.front = front_of(choices);
-  choose(choices, *scenario.accuracy);
-  return choices;
-}
-
-[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const MachineChoices& choices) {
+[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const study::GroupChoice& choices) {
   std::vector<const sim::Recipe*> recipes;
-  for (const VariantCost& cost : choices.costs)
+  for (const study::VariantCost& cost : choices.costs)
     if (cost.fits()) recipes.push_back(&cost.recipe);
   return recipes;
 }
 
-[[nodiscard]] std::string heads_and_group(const VariantCost& cost) {
+[[nodiscard]] std::string heads_and_group(const study::VariantCost& cost) {
   return study::heads_text(cost.model.heads().num_key_value_heads) + " (group size " +
          std::to_string(cost.model.heads().group_size()) + ")";
 }
 
-[[nodiscard]] double faster(const MachineChoices& choices, std::size_t index, std::size_t than) {
+[[nodiscard]] double faster(const study::GroupChoice& choices, std::size_t index, std::size_t than) {
   return choices.evaluated[index].figure / choices.evaluated[than].figure - 1;
 }
 
-[[nodiscard]] Cell rate_cell(const MachineChoices& choices, std::size_t index) {
+[[nodiscard]] Cell rate_cell(const study::GroupChoice& choices, std::size_t index) {
   const double rate = choices.evaluated[index].figure;
   return {figure_text(kRate, rate), rate};
 }
 
 // Why this choice, and what stands next to it.
-[[nodiscard]] std::string reason(const MachineChoices& choices, const study::AccuracyCurve& curve,
+[[nodiscard]] std::string reason(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
                                  const config::AccuracyChoice& accuracy) {
   if (!choices.verdict)
     return "→ " + choices.machine + ": nothing that fits loses at most " + percent(accuracy.tolerance, 2) + " of " +
@@ -148,15 +58,15 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   return text;
 }
 
-[[nodiscard]] Table machine_table(const MachineChoices& choices, const study::AccuracyCurve& curve,
+[[nodiscard]] Table machine_table(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
                                   const config::AccuracyChoice& accuracy) {
   Table table;
   table.title = choices.costs.front().model.name + " on " + choices.machine;
   table.columns = {"KV heads",   "group",      "output", "speed",  "batch",
                    "KV / token", curve.metric, "loss",   "method", "front"};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
-    const VariantCost& cost = choices.costs[index];
-    const study::GroupAccuracy* measured = accuracy_of(curve, cost);
+    const study::VariantCost& cost = choices.costs[index];
+    const study::GroupAccuracy* measured = study::accuracy_of(curve, cost);
     const bool chosen = choices.verdict && choices.verdict->chosen == index;
     const double speed = choices.costs.front().fits() ? faster(choices, index, 0) : 0;
     table.rows.push_back({choices.evaluated[index].value + (chosen ? " *" : ""),
@@ -164,7 +74,7 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
                           cost.fits() ? rate_cell(choices, index) : Cell("no room"),
                           cost.fits() && index > 0 ? Cell(signed_percent(speed), speed) : Cell(""),
                           std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
-                          Cell(config::short_text(kv_bytes(cost)), kv_bytes(cost).value()),
+                          Cell(config::short_text(study::kv_bytes(cost)), study::kv_bytes(cost).value()),
                           measured ? Cell(number(measured->figure, 4), measured->figure) : Cell("not measured"),
                           measured ? Cell(signed_percent(measured->loss), measured->loss) : Cell(""),
                           measured ? measured->method : "", choices.front[index] ? "yes" : ""});
@@ -173,17 +83,17 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   return table;
 }
 
-[[nodiscard]] Table summary_table(const std::vector<MachineChoices>& all) {
+[[nodiscard]] Table summary_table(const std::vector<study::GroupChoice>& all) {
   Table table;
   table.title = "What each machine should use";
   table.columns = {"machine", "KV heads", "group", "output", "against the first row", "batch", "loss", "runner-up"};
-  for (const MachineChoices& choices : all) {
+  for (const study::GroupChoice& choices : all) {
     if (!choices.verdict) {
       table.rows.push_back({choices.machine, "none", "", "", "", "", "", ""});
       continue;
     }
     const study::Verdict& verdict = *choices.verdict;
-    const VariantCost& cost = choices.costs[verdict.chosen];
+    const study::VariantCost& cost = choices.costs[verdict.chosen];
     const double speed = choices.costs.front().fits() ? faster(choices, verdict.chosen, 0) : 0;
     const std::string runner_up = verdict.runner_up
                                       ? choices.evaluated[*verdict.runner_up].value + ", " +
@@ -199,15 +109,15 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
   return table;
 }
 
-[[nodiscard]] Json verdict_json(const MachineChoices& choices, const study::AccuracyCurve& curve,
+[[nodiscard]] Json verdict_json(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
                                 const config::AccuracyChoice& accuracy) {
   Json json{{"machine", choices.machine}, {"points", Json::array()}};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
     Json point = cli::to_json(choices.costs[index]);
     point["num_key_value_heads"] = choices.costs[index].model.heads().num_key_value_heads;
     point["group_size"] = choices.costs[index].model.heads().group_size();
-    point["kv_bytes_per_token"] = kv_bytes(choices.costs[index]).value();
-    if (const study::GroupAccuracy* measured = accuracy_of(curve, choices.costs[index])) {
+    point["kv_bytes_per_token"] = study::kv_bytes(choices.costs[index]).value();
+    if (const study::GroupAccuracy* measured = study::accuracy_of(curve, choices.costs[index])) {
       point[curve.metric] = measured->figure;
       point["loss"] = measured->loss;
       point["method"] = measured->method;
@@ -230,15 +140,15 @@ void choose(MachineChoices& choices, const config::AccuracyChoice& accuracy) {
 }  // namespace
 
 void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report) {
-  check_sweep(scenario);
+  study::require_swept_heads(scenario);
   const config::AccuracyChoice& accuracy = *scenario.accuracy;
   const study::AccuracyCurve curve = study::measured_accuracy(scenario);
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   if (accuracy.model != scenario.model.name)
     report.heading.push_back("speed and memory are those of " + scenario.model.name + ", accuracy was measured on " +
                              accuracy.model + ", with the same group sizes: a larger model may lose less");
-  std::vector<MachineChoices> all;
-  for (const sim::Machine& machine : machines) all.push_back(weigh(scenario, curve, machine));
+  std::vector<study::GroupChoice> all;
+  for (const sim::Machine& machine : machines) all.push_back(study::choose_group(scenario, curve, machine));
   report.tables.push_back(summary_table(all));
   report.json["speed_model"] = scenario.model.name;
   report.json["accuracy_model"] = accuracy.model;

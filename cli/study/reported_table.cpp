@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cli/study/service_tables.hpp"
-#include "core/error.hpp"
+#include "cli/study/variant_text.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::cli {
@@ -13,27 +13,16 @@ namespace {
   return (share < 0 ? "−" : "+") + number(std::abs(100 * share), 3);
 }
 
-[[nodiscard]] Verdict judge(const config::ReportedFigure& figure, const ComparedPoint& point, const VariantCost& cost) {
-  const VariantCost& baseline = point.costs.front();
-  if (figure.stands_alone())
-    return {&point, &figure, &cost, cost.figures.at(figure.metric), interval_of(cost, figure.metric), {}};
-  return {&point,
-          &figure,
-          &cost,
-          change_of(figure.metric, cost, baseline),
-          interval_of(baseline, figure.metric),
-          interval_of_change(baseline, cost, figure.metric)};
-}
-
 // Figures that stand alone, not as changes.
-[[nodiscard]] Table figures_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
-                                  const config::Compare& compare, const std::string& machine) {
+[[nodiscard]] Table figures_table(const std::vector<study::ReportedScore>& verdicts,
+                                  const std::vector<study::ComparedPoint>& points, const config::Compare& compare,
+                                  const std::string& machine) {
   Table table;
   table.title = "Predicted on " + machine + " beside reported";
   table.columns = axes_columns(points);
   for (const char* column : {"variant", "metric", "predicted", "90 % interval", "reported", "apart", "inside", "bound"})
     table.columns.emplace_back(column);
-  for (const Verdict& verdict : verdicts) {
+  for (const study::ReportedScore& verdict : verdicts) {
     const std::string& metric = verdict.figure->metric;
     std::vector<Cell> row = axes_cells(*verdict.point->point);
     row.emplace_back(verdict.figure->variant);
@@ -61,7 +50,7 @@ namespace {
          change;
 }
 
-[[nodiscard]] std::string predicted_text(const Verdict& verdict) {
+[[nodiscard]] std::string predicted_text(const study::ReportedScore& verdict) {
   const std::string& metric = verdict.figure->metric;
   const std::string change = signed_percent(verdict.predicted);
   if (!verdict.figure->baseline) return change;
@@ -70,7 +59,7 @@ namespace {
 }
 
 // "20.1 s .. 43.2 s; −5.1 % .. −1.2 %", of the baseline and of the change.
-[[nodiscard]] std::string interval_text(const Verdict& verdict) {
+[[nodiscard]] std::string interval_text(const study::ReportedScore& verdict) {
   const std::string& metric = verdict.figure->metric;
   const auto text = [](const std::string& low, const std::string& high) { return low + " .. " + high; };
   std::string of_change;
@@ -81,8 +70,9 @@ namespace {
          (of_change.empty() ? "" : "; ") + of_change;
 }
 
-[[nodiscard]] Table reported_table(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
-                                   const config::Compare& compare, const std::string& machine) {
+[[nodiscard]] Table reported_table(const std::vector<study::ReportedScore>& verdicts,
+                                   const std::vector<study::ComparedPoint>& points, const config::Compare& compare,
+                                   const std::string& machine) {
   Table table;
   table.title = "Predicted on " + machine + " beside reported: change against " + compare.baseline;
   table.columns = axes_columns(points);
@@ -90,7 +80,7 @@ namespace {
        {"variant", "metric", "predicted", "90 % interval", "reported", "points apart", "bound of "})
     table.columns.emplace_back(column);
   table.columns.back() += compare.baseline;
-  for (const Verdict& verdict : verdicts) {
+  for (const study::ReportedScore& verdict : verdicts) {
     std::vector<Cell> row = axes_cells(*verdict.point->point);
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(verdict.figure->metric);
@@ -100,7 +90,7 @@ namespace {
     const double apart = verdict.predicted - verdict.figure->change;
     row.emplace_back(signed_points(apart), 100 * apart);
     row.emplace_back(largest_share(verdict.baseline()) + "; attention " +
-                     percent(attention_share(verdict.baseline()), 2));
+                     percent(study::attention_share(verdict.baseline()), 2));
     table.rows.push_back(std::move(row));
   }
   table.notes.push_back("reported: " + compare.source);
@@ -109,51 +99,31 @@ namespace {
 
 }  // namespace
 
-double change_of(const std::string& metric, const VariantCost& variant, const VariantCost& baseline) {
-  return variant.figures.at(metric) / baseline.figures.at(metric) - 1;
-}
-
 std::vector<Cell> axes_cells(const config::SweepPoint& point) {
   std::vector<Cell> row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
   return row;
 }
 
-std::vector<std::string> axes_columns(const std::vector<ComparedPoint>& points) {
+std::vector<std::string> axes_columns(const std::vector<study::ComparedPoint>& points) {
   std::vector<std::string> columns;
   for (const auto& [key, value] : points.front().point->choices) columns.push_back(study::axis_title(key));
   return columns;
 }
 
-std::vector<Verdict> judge(const std::vector<ComparedPoint>& points, const config::Scenario& scenario) {
-  std::vector<Verdict> verdicts;
-  const config::Compare& compare = *scenario.compare;
-  for (const config::ReportedFigure& figure : compare.reported)
-    for (const ComparedPoint& point : points) {
-      if (!config::is_at(figure, point.point->scenario)) continue;
-      for (std::size_t index = 0; index < point.costs.size(); ++index) {
-        const VariantCost& cost = point.costs[index];
-        const std::string& name = index == 0 ? compare.baseline : compare.variants[index - 1].name;
-        if (name != figure.variant || !cost.fits() || !point.costs.front().fits()) continue;
-        if (!cost.figures.contains(figure.metric))
-          throw InputError(scenario.file, "compare.reported: this workload has no " + figure.metric);
-        verdicts.push_back(judge(figure, point, cost));
-      }
-    }
-  return verdicts;
-}
-
-std::vector<Table> reported_tables(const std::vector<Verdict>& verdicts, const std::vector<ComparedPoint>& points,
-                                   const config::Compare& compare, const std::string& machine) {
-  std::vector<Verdict> figures, changes;
-  for (const Verdict& verdict : verdicts) (verdict.figure->stands_alone() ? figures : changes).push_back(verdict);
+std::vector<Table> reported_tables(const std::vector<study::ReportedScore>& verdicts,
+                                   const std::vector<study::ComparedPoint>& points, const config::Compare& compare,
+                                   const std::string& machine) {
+  std::vector<study::ReportedScore> figures, changes;
+  for (const study::ReportedScore& verdict : verdicts)
+    (verdict.figure->stands_alone() ? figures : changes).push_back(verdict);
   std::vector<Table> tables;
   if (!figures.empty()) tables.push_back(figures_table(figures, points, compare, machine));
   if (!changes.empty()) tables.push_back(reported_table(changes, points, compare, machine));
   return tables;
 }
 
-Json verdict_json(const Verdict& verdict) {
+Json verdict_json(const study::ReportedScore& verdict) {
   const config::ReportedFigure& figure = *verdict.figure;
   if (figure.stands_alone())
     return {{"variant", figure.variant},

@@ -1,5 +1,6 @@
 #include "cli/study/service_tables.hpp"
 
+#include "cli/study/variant_text.hpp"
 #include "config/unit_text.hpp"
 
 namespace dculab::cli {
@@ -36,7 +37,8 @@ namespace {
 
 }  // namespace
 
-Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& compare, const std::string& machine) {
+Table pools_table(const std::vector<study::VariantCost>& costs, const config::Compare& compare,
+                  const std::string& machine) {
   Table table;
   table.title = "What a step of each pool spends on " + machine;
   table.columns = {"variant", "pool", "batch", "tokens", "tokens/s a node", "step"};
@@ -55,7 +57,7 @@ Table pools_table(const std::vector<VariantCost>& costs, const config::Compare& 
   return table;
 }
 
-std::string bound_of(const VariantCost& cost, const std::string& metric) {
+std::string bound_of(const study::VariantCost& cost, const std::string& metric) {
   if (!cost.service) return largest_share(cost);
   const sim::ServicePool& pool = metric.starts_with("input") ? cost.service->prefill : cost.service->decode;
   const sim::PoolBound bound = sim::bound_of(pool);

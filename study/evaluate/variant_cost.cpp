@@ -1,20 +1,17 @@
-#include "cli/study/variant_cost.hpp"
+#include "study/evaluate/variant_cost.hpp"
 
 #include <algorithm>
 
-#include "cli/study/service_tables.hpp"
-#include "config/unit_text.hpp"
-#include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
 #include "sim/study/offline_run.hpp"
 #include "study/scenario/resolve.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
-  const Batch batch = study::resolve_batch(scenario.workload, cost.model, cost.options);
+  const Batch batch = resolve_batch(scenario.workload, cost.model, cost.options);
   cost.batch = static_cast<int>(batch.sequences.size());
   cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1});
   const Seconds time = sim::price_recipe(machine, cost.recipe);
@@ -48,7 +45,7 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
 
 void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
   const RequestWorkload& work = scenario.workload.served;
-  study::refuse_deployment(scenario, problems(scenario.deployment, machine, cost.model, cost.options));
+  refuse_deployment(scenario, problems(scenario.deployment, machine, cost.model, cost.options));
   cost.service =
       sim::service_run(machine, cost.model, cost.options, scenario.deployment,
                        {work.requests, static_cast<int>(work.prompt.center), static_cast<int>(work.output.center)});
@@ -69,27 +66,25 @@ void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim
   return cost.service && metric.starts_with("input") ? cost.service->prefill.recipe : cost.recipe;
 }
 
-[[nodiscard]] Seconds sum(const std::map<std::string, Seconds>& shares) {
-  Seconds total;
-  for (const auto& [cause, time] : shares) total += time;
-  return total;
-}
-
 }  // namespace
 
 VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
   VariantCost cost;
   cost.machine = machine;
-  cost.model = study::resolve_model(scenario);
-  cost.options = study::resolve_options(scenario, cost.model, machine);
+  cost.model = resolve_model(scenario);
+  cost.options = resolve_options(scenario, cost.model, machine);
   if (scenario.workload.kind == config::WorkloadKind::step)
     cost_step(cost, scenario, machine);
-  else if (study::has_pools(scenario))
+  else if (has_pools(scenario))
     cost_service(cost, scenario, machine);
   else
     cost_run(cost, scenario, machine);
   if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.recipe);
   return cost;
+}
+
+double change_of(const std::string& metric, const VariantCost& variant, const VariantCost& baseline) {
+  return variant.figures.at(metric) / baseline.figures.at(metric) - 1;
 }
 
 FigureInterval interval_of(const VariantCost& cost, const std::string& metric) {
@@ -111,11 +106,10 @@ std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, co
   return FigureInterval{ratio / *factor - 1, ratio * *factor - 1};
 }
 
-std::string largest_share(const VariantCost& cost) {
-  if (!cost.fits()) return "does not fit";
-  const auto largest = std::max_element(cost.shares.begin(), cost.shares.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return largest->first + " " + percent(largest->second / sum(cost.shares), 2);
+Seconds VariantCost::shared_time() const {
+  Seconds total;
+  for (const auto& [cause, time] : shares) total += time;
+  return total;
 }
 
 double attention_share(const VariantCost& cost) {
@@ -123,7 +117,7 @@ double attention_share(const VariantCost& cost) {
   Seconds attention;
   for (const auto& [cause, time] : cost.shares)
     if (cause.starts_with("attention")) attention += time;
-  return attention / sum(cost.shares);
+  return attention / cost.shared_time();
 }
 
 std::string main_metric(const config::Scenario& scenario) {
@@ -131,30 +125,4 @@ std::string main_metric(const config::Scenario& scenario) {
   return scenario.deployment.is_disaggregated() ? "output_tokens_per_second_per_node" : "output_tokens_per_second";
 }
 
-std::string figure_text(const std::string& metric, double value) {
-  if (metric == "requests_per_second") return number(value) + " requests/s";
-  if (metric.ends_with("tokens_per_second")) return number(value) + " tokens/s";
-  if (metric.ends_with("tokens_per_second_per_node")) return number(value) + " tokens/s";
-  return config::short_text(Seconds(value));
-}
-
-Json to_json(const VariantCost& cost) {
-  Json json{{"stack", cost.machine.stack.name},
-            {"model", cost.model.name},
-            {"num_key_value_heads", cost.model.heads().num_key_value_heads},
-            {"weights", config::weight_format_text(cost.options.weights)},
-            {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},
-            {"batch", cost.batch}};
-  if (!cost.batch_limit.empty()) json["batch_limit"] = cost.batch_limit;
-  if (!cost.fits()) return json;
-  for (const auto& [metric, value] : cost.figures) json[metric] = value;
-  if (cost.service) json["pools"] = to_json(*cost.service);
-  json["bound"] = largest_share(cost);
-  json["attention_share"] = attention_share(cost);
-  json["shares"] = Json::object();
-  const Seconds total = sum(cost.shares);
-  for (const auto& [cause, time] : cost.shares) json["shares"][cause] = time / total;
-  return json;
-}
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -6,13 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recipe.hpp"
 #include "sim/study/service_run.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 struct VariantCost {
   sim::Machine machine;  // with its stack
@@ -26,24 +25,24 @@ struct VariantCost {
   std::optional<sim::ServiceRun> service{};  // of a deployment with pools; `recipe` and `batch` are then of its decode
 
   [[nodiscard]] bool fits() const { return batch > 0; }
+  [[nodiscard]] Seconds shared_time() const;  // the sum of `shares`
 };
 
 // Throws InputError when a context is longer than the model's.
 [[nodiscard]] VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine);
+
+// variant / baseline - 1. Precondition of all below: what is asked about fits, and has the metric.
+[[nodiscard]] double change_of(const std::string& metric, const VariantCost& variant, const VariantCost& baseline);
 
 struct FigureInterval {
   double low = 0;
   double high = 0;
 };
 
-// At 90 %, of a figure and of variant / baseline - 1; nothing where sim::ratio_factor says nothing. Precondition: what
-// is asked about fits, and has the metric.
+// At 90 %, of a figure and of change_of(); nothing where sim::ratio_factor says nothing.
 [[nodiscard]] FigureInterval interval_of(const VariantCost& cost, const std::string& metric);
 [[nodiscard]] std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, const VariantCost& variant,
                                                                const std::string& metric);
-
-// The largest share of the time: "matmul, compute 64 %".
-[[nodiscard]] std::string largest_share(const VariantCost& cost);
 
 // Share of the time that attention takes, whatever limits it.
 [[nodiscard]] double attention_share(const VariantCost& cost);
@@ -51,9 +50,4 @@ struct FigureInterval {
 // The metric by which variants are held against each other: of a run its output tokens, of a step its time.
 [[nodiscard]] std::string main_metric(const config::Scenario& scenario);
 
-// A figure of a metric in words: "12.3 s", "1.7 requests/s".
-[[nodiscard]] std::string figure_text(const std::string& metric, double value);
-
-[[nodiscard]] Json to_json(const VariantCost& cost);
-
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,0 +1,44 @@
+// Designs of a machine: for each, the KV heads and block size that suit it (`choose` of a scenario).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/step_plan.hpp"
+#include "model/model_shape.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/hardware/machine.hpp"
+#include "sim/study/recommend.hpp"
+
+namespace dculab::study {
+
+// The points of one design: they differ in what is to be chosen.
+struct Design {
+  std::vector<config::Override> choices;  // of the axes that are not chosen
+  std::vector<const config::Scenario*> points;
+};
+
+// What a design comes to.
+struct DecidedDesign {
+  sim::Machine machine;
+  ModelShape model;
+  sim::Choice choice;
+  StepPlan plan;
+  sim::Confidence trust;
+  Seconds seconds;
+  std::string bound;
+};
+
+// Throws InputError where `choose` names what is not swept, or stands beside what it does not go with.
+void refuse_undecided(const config::Scenario& scenario);
+
+// The designs of the sweep, which point into `points`. Precondition: not refused.
+[[nodiscard]] std::vector<Design> designs_of(const config::Scenario& scenario,
+                                             const std::vector<config::SweepPoint>& points);
+
+// The choice of a design: the most KV heads that are hardly slower than the fastest, with the block size that a study
+// of it alone would recommend for them.
+[[nodiscard]] DecidedDesign decide_design(const Design& design, sim::Machine machine);
+
+}  // namespace dculab::study
