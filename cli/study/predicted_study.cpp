@@ -116,13 +116,6 @@ void add_points(const config::Scenario& scenario, const std::vector<study::Price
 
 }  // namespace
 
-std::string point_label(const study::StudyPoint& point) {
-  std::string text;
-  for (const auto& [key, value] : point.choices)
-    text += (text.empty() ? "" : " ") + study::axis_title(key) + "=" + value;
-  return text.empty() ? "step" : text;
-}
-
 void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
   const study::TakenPoints taken = study::taken_points(scenario, machine);
   const std::vector<study::StudyPoint> points = study::study_points(scenario, machine, taken.points);

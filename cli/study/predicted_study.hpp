@@ -10,9 +10,6 @@
 
 namespace dculab::cli {
 
-// "block=16 batch=4"
-[[nodiscard]] std::string point_label(const study::StudyPoint& point);
-
 // Adds what `scenario` predicts for a machine to the report: tables, recommendation, JSON under "machines"; and, where
 // `within` is above 1, which figure of the machine would change the recommendation when it is up to so many times
 // smaller or larger.

@@ -69,4 +69,10 @@ engine::BenchOptions bench_options(const config::Measure& measure) {
           .seed = static_cast<std::uint64_t>(measure.seed)};
 }
 
+std::string point_label(const StudyPoint& point) {
+  std::string text;
+  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : " ") + axis_title(key) + "=" + value;
+  return text.empty() ? "step" : text;
+}
+
 }  // namespace dculab::study

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/scenario_file.hpp"
@@ -33,6 +34,9 @@ struct StudyPoint {
 // Those of `sweep`, which are points of the scenario's.
 [[nodiscard]] std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim::Machine& machine,
                                                    const std::vector<config::SweepPoint>& sweep);
+
+// "block=16 batch=4"
+[[nodiscard]] std::string point_label(const StudyPoint& point);
 
 // How `--measure` runs them.
 [[nodiscard]] engine::BenchOptions bench_options(const config::Measure& measure);
