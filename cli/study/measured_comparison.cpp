@@ -1,145 +1,17 @@
 #include "cli/study/measured_comparison.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "cli/output/machine_figures.hpp"
 #include "config/unit_text.hpp"
-#include "config/weight_format_text.hpp"
-#include "core/error.hpp"
-#include "engine/measure/step_bench.hpp"
-#include "model/plan_step.hpp"
-#include "sim/calibration/floor_check.hpp"
-#include "sim/calibration/hold_out.hpp"
-#include "sim/cost/step_price.hpp"
-#include "study/calibrate/calibrated_machine.hpp"
-#include "study/measure/engine_weights.hpp"
+#include "study/measure/measured_comparison.hpp"
 #include "study/scenario/axis_title.hpp"
-#include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
-#include "study/scenario/study_points.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::cli {
 namespace {
 
-constexpr std::size_t kFewestBaselineSteps = 4;
-constexpr int kRounds = 5;  // through all weights, so that a slow minute hits every variant alike
-
-// The baseline or a variant at one point of the sweep.
-struct Candidate {
-  std::size_t point = 0;    // of the sweep
-  std::size_t variant = 0;  // 0: the baseline
-  config::Scenario scenario;
-  engine::BenchPoint bench;
-  std::vector<TraceStep> rounds;
-};
-
-void refuse_elsewhere(const config::Scenario& scenario) {
-  for (const config::Variant& variant : scenario.compare->variants)
-    for (const auto& [key, value] : variant.changes)
-      if (key.starts_with("machine") || key.starts_with("stack"))
-        throw InputError(scenario.file, "compare.variants: " + variant.name + ": " + key +
-                                            " cannot be measured here, where this engine runs; leave --measure out");
-}
-
-[[nodiscard]] Candidate make_candidate(std::size_t point, std::size_t variant, const std::string& name,
-                                       config::Scenario scenario) {
-  Candidate candidate{point, variant, std::move(scenario), {}, {}};
-  engine::BenchPoint& bench = candidate.bench;
-  bench.id = name + ", point " + std::to_string(point + 1);
-  bench.model = study::resolve_model(candidate.scenario);
-  bench.options = study::resolve_options(candidate.scenario, bench.model, lower::DeviceKind::cpu);
-  bench.batch = study::resolve_batch(candidate.scenario.workload, bench.model, bench.options);
-  return candidate;
-}
-
-[[nodiscard]] std::vector<Candidate> candidates_of(const config::Compare& compare,
-                                                   const std::vector<config::SweepPoint>& points) {
-  std::vector<Candidate> candidates;
-  for (std::size_t point = 0; point < points.size(); ++point) {
-    candidates.push_back(make_candidate(point, 0, compare.baseline, points[point].scenario));
-    for (std::size_t index = 0; index < compare.variants.size(); ++index) {
-      const config::Variant& variant = compare.variants[index];
-      candidates.push_back(
-          make_candidate(point, index + 1, variant.name, config::with_changes(points[point].scenario, variant)));
-    }
-  }
-  return candidates;
-}
-
-// Candidates with the same weights, which are loaded or made once a round: those of a model in one format.
-[[nodiscard]] std::vector<std::vector<Candidate*>> by_weights(std::vector<Candidate>& candidates) {
-  std::map<std::pair<std::string, std::string>, std::vector<Candidate*>> groups;
-  for (Candidate& candidate : candidates)
-    groups[{candidate.scenario.model.name, config::weight_format_text(candidate.bench.options.weights)}].push_back(
-        &candidate);
-  std::vector<std::vector<Candidate*>> result;
-  for (auto& [weights, group] : groups) result.push_back(std::move(group));
-  return result;
-}
-
-[[nodiscard]] TraceHeader run_round(const std::vector<Candidate*>& group, const config::Scenario& scenario,
-                                    ProgressBar& bar) {
-  const Candidate& any = *group.front();
-  const engine::ModelWeights weights =
-      study::load_or_make_weights(study::find_model(any.scenario.model.name), any.bench.options.weights);
-  std::vector<engine::BenchPoint> bench;
-  for (Candidate* candidate : group) {
-    candidate->bench.model.dtype = weights.shape.dtype;  // of embedding and head, which are priced as they are run
-    candidate->bench.model.quantized_lm_head = weights.shape.quantized_lm_head;
-    candidate->bench.model.plain = weights.shape.plain;
-    bench.push_back(candidate->bench);
-  }
-  engine::BenchOptions options = study::bench_options(scenario.measure);
-  options.repeats = std::max(1, options.repeats / kRounds);
-  Trace trace = engine::measure_steps(weights, bench, options,
-                                      [&bar](const std::string& label, double share) { bar.update(label, share); });
-  for (std::size_t index = 0; index < group.size(); ++index)
-    group[index]->rounds.push_back(std::move(trace.steps[index]));
-  return trace.header;
-}
-
-// The fastest round: what else runs on the machine only ever slows.
-[[nodiscard]] const TraceStep& measured(const Candidate& candidate) {
-  return *std::min_element(candidate.rounds.begin(), candidate.rounds.end(),
-                           [](const TraceStep& a, const TraceStep& b) { return a.duration < b.duration; });
-}
-
-// Of the speed-up, each round by itself.
-struct SpeedUpRange {
-  double lowest, highest;
-};
-
-[[nodiscard]] SpeedUpRange range_of_rounds(const Candidate& baseline, const Candidate& variant) {
-  std::vector<double> speed_ups;
-  for (std::size_t round = 0; round < variant.rounds.size(); ++round)
-    speed_ups.push_back(baseline.rounds[round].duration / variant.rounds[round].duration);
-  const auto [lowest, highest] = std::minmax_element(speed_ups.begin(), speed_ups.end());
-  return {*lowest, *highest};
-}
-
-[[nodiscard]] sim::Fit fit_baseline(const sim::Machine& host, const std::vector<Candidate>& candidates) {
-  std::vector<TraceStep> steps;
-  for (const Candidate& candidate : candidates)
-    if (candidate.variant == 0) steps.push_back(measured(candidate));
-  std::vector<TraceStep> believed;
-  for (const std::size_t row : study::believed_rows(sim::floor_violations(host, steps), steps.size()))
-    believed.push_back(steps[row]);
-  if (believed.size() < kFewestBaselineSteps)
-    throw InputError("only " + std::to_string(believed.size()) + " of the baseline's steps can be believed, " +
-                     std::to_string(kFewestBaselineSteps) + " are needed to calibrate; widen the sweep");
-  return sim::calibrate(host, believed);
-}
-
-[[nodiscard]] Seconds predicted(const Candidate& candidate, const sim::Machine& machine) {
-  return sim::price_step(machine, plan_step(candidate.bench.model, candidate.bench.options, candidate.bench.batch))
-      .seconds;
-}
-
-void add_rows(const std::vector<Candidate>& candidates, const std::vector<config::SweepPoint>& points,
-              const config::Compare& compare, const sim::Machine& machine, Report& report) {
+void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const std::vector<config::SweepPoint>& points,
+                   const config::Compare& compare, Report& report) {
   Table table;
   table.title =
       "Speed-up over " + compare.baseline + ": predicted by a fit to " + compare.baseline + " alone, measured";
@@ -147,31 +19,23 @@ void add_rows(const std::vector<Candidate>& candidates, const std::vector<config
   for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
     table.columns.emplace_back(column);
   report.json["speed_ups"] = Json::array();
-  const std::size_t per_point = compare.variants.size() + 1;
-  for (std::size_t index = 0; index < candidates.size(); ++index) {
-    const Candidate& candidate = candidates[index];
-    if (candidate.variant == 0) continue;
-    const Candidate& baseline = candidates[candidate.point * per_point];
-    const Seconds step = measured(candidate).duration;
-    const double expected = predicted(baseline, machine) / predicted(candidate, machine);
-    const double found = measured(baseline).duration / step;
-    const SpeedUpRange range = range_of_rounds(baseline, candidate);
-    const std::string& name = compare.variants[candidate.variant - 1].name;
+  for (const study::MeasuredSpeedUp& each : speed_ups) {
+    const std::string& name = compare.variants[each.variant].name;
     std::vector<Cell> row;
-    for (const auto& [key, value] : points[candidate.point].choices) row.emplace_back(value);
+    for (const auto& [key, value] : points[each.point].choices) row.emplace_back(value);
     row.emplace_back(name);
-    row.emplace_back(config::short_text(step), step.value());
-    row.emplace_back(number(expected) + "x", expected);
-    row.emplace_back(number(found) + "x", found);
-    row.emplace_back(number(range.lowest) + " to " + number(range.highest) + "x");
-    row.emplace_back(number(100 * std::abs(expected - found), 2), 100 * (expected - found));
+    row.emplace_back(config::short_text(each.step), each.step.value());
+    row.emplace_back(number(each.predicted) + "x", each.predicted);
+    row.emplace_back(number(each.measured) + "x", each.measured);
+    row.emplace_back(number(each.lowest) + " to " + number(each.highest) + "x");
+    row.emplace_back(number(100 * std::abs(each.predicted - each.measured), 2), 100 * (each.predicted - each.measured));
     table.rows.push_back(std::move(row));
     report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", choices_json(points[candidate.point].choices)},
-                                        {"measured_seconds", step.value()},
-                                        {"predicted_speed_up", expected},
-                                        {"measured_speed_up", found},
-                                        {"measured_speed_up_range", {range.lowest, range.highest}}});
+                                        {"choices", choices_json(points[each.point].choices)},
+                                        {"measured_seconds", each.step.value()},
+                                        {"predicted_speed_up", each.predicted},
+                                        {"measured_speed_up", each.measured},
+                                        {"measured_speed_up_range", {each.lowest, each.highest}}});
   }
   report.tables.push_back(std::move(table));
 }
@@ -180,27 +44,14 @@ void add_rows(const std::vector<Candidate>& candidates, const std::vector<config
 
 MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Machine& host, Report& report,
                                  ProgressBar& bar) {
-  if (scenario.workload.kind != config::WorkloadKind::step)
-    throw InputError(scenario.file,
-                     "workload: what is measured are single steps; give phase, batch and context_tokens");
-  refuse_elsewhere(scenario);
-  const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
-  std::vector<Candidate> candidates = candidates_of(*scenario.compare, points);
-  MeasuredStudy study;
-  for (int round = 0; round < kRounds; ++round)
-    for (const std::vector<Candidate*>& group : by_weights(candidates))
-      study.trace.header = run_round(group, scenario, bar);
-  study.trace.header.timing =
-      "fastest of " + std::to_string(kRounds) + " rounds, each the " + study.trace.header.timing;
+  const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
+  study::MeasuredComparison found = study::measure_comparison(
+      scenario, sweep, host, [&bar](const std::string& label, double share) { bar.update(label, share); });
   bar.clear();
   report.heading.push_back(host.description);
-  sim::Fit fit = fit_baseline(host, candidates);
-  add_rows(candidates, points, *scenario.compare, fit.machine, report);
-  for (const Candidate& candidate : candidates) study.trace.steps.push_back(measured(candidate));
-  study::cite_fit(fit.machine, std::to_string(points.size()) + " measured steps");
-  study.machine = fit.machine;
-  report.json["machine_facts"][study.machine.name] = machine_facts(study.machine);
-  return study;
+  add_speed_ups(found.speed_ups, sweep, *scenario.compare, report);
+  report.json["machine_facts"][found.machine.name] = machine_facts(found.machine);
+  return {std::move(found.trace), std::move(found.machine)};
 }
 
 }  // namespace dculab::cli

@@ -94,7 +94,8 @@ void believe(MeasuredSweep& sweep, const sim::Machine& host) {
 
 MeasuredSweep measure_sweep(const config::Scenario& scenario, const sim::Machine& host,
                             const engine::BenchProgress& progress) {
-  MeasuredSweep sweep{.points = study_points(scenario, host)};
+  MeasuredSweep sweep;
+  sweep.points = study_points(scenario, host);
   sweep.trace = run_points(scenario, sweep.points, progress);
   believe(sweep, host);
   sweep.score = sim::calibrate_with_hold_out(host, sweep.steps, scenario.measure.held_out,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/hardware/figure.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
