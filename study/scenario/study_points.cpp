@@ -72,7 +72,10 @@ engine::BenchOptions bench_options(const config::Measure& measure) {
 
 std::string point_label(const StudyPoint& point) {
   std::string text;
-  for (const auto& [key, value] : point.choices) text += (text.empty() ? "" : " ") + axis_title(key) + "=" + value;
+  for (const auto& [key, value] : point.choices) {
+    if (!text.empty()) text += ' ';
+    text.append(axis_title(key)).append("=").append(value);
+  }
   return text.empty() ? "step" : text;
 }
 

@@ -16,8 +16,8 @@
 namespace dculab::study {
 namespace {
 
-constexpr const char* kBlockSize = "kv_cache.block_size";
-constexpr const char* kKvHeads = "model.num_key_value_heads";
+constexpr const char* kBlockSizeKey = "kv_cache.block_size";
+constexpr const char* kKvHeadsKey = "model.num_key_value_heads";
 
 [[nodiscard]] std::optional<std::size_t> axis_of(const SweepSpace& space, const std::string& key) {
   const auto axis = std::ranges::find(space.axes(), key, &config::SweepAxis::key);
@@ -47,7 +47,7 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
   for (const BestOfValue& each : summary.best_of_values())
     if (machines && each.axis == *machines && each.best) points.push_back(each.best->number);
   if (points.empty()) points.push_back(summary.best().front().number);
-  const auto heads = axis_of(space, kKvHeads);
+  const auto heads = axis_of(space, kKvHeadsKey);
   if (!heads) return points;
   const std::string own = std::to_string(resolve_model(space.scenario()).heads().num_key_value_heads);
   for (std::uint64_t& point : points) {
@@ -95,7 +95,7 @@ constexpr const char* kKvHeads = "model.num_key_value_heads";
 }  // namespace
 
 std::vector<ServedBlockSizes> served_block_sizes(const SweepSpace& space, const SearchSummary& summary, int threads) {
-  const auto axis = axis_of(space, kBlockSize);
+  const auto axis = axis_of(space, kBlockSizeKey);
   if (!space.is_served() || !axis || space.axes()[*axis].size() < 2 || summary.best().empty()) return {};
   std::vector<ServedBlockSizes> decided;
   for (const std::uint64_t best : best_by_machine(space, summary))

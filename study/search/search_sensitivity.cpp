@@ -68,9 +68,9 @@ struct Contender {
 }
 
 // Which contender is the best on a changed machine.
-class Contest {
+class ContenderRanking {
  public:
-  Contest(const SweepSpace& space, const std::vector<Contender>& contenders, int threads)
+  ContenderRanking(const SweepSpace& space, const std::vector<Contender>& contenders, int threads)
       : space_(space),
         contenders_(contenders),
         pricers_(static_cast<std::size_t>(threads)),
@@ -143,8 +143,8 @@ SearchSensitivity search_sensitivity(const SweepSpace& space, const SearchSummar
                                      const SearchProgress& progress) {
   const std::vector<Contender> contenders = contenders_of(space, summary);
   const bool few = !space.is_served();  // a step is priced in less time than a thread starts
-  Contest contest(space, contenders, few ? 1 : threads);
-  const sim::Question question = [&contest](const sim::Machine& machine) { return contest.answer(machine); };
+  ContenderRanking ranking(space, contenders, few ? 1 : threads);
+  const sim::Question question = [&ranking](const sim::Machine& machine) { return ranking.answer(machine); };
   sim::SensitivityOptions options;
   if (progress) options.progress = [&progress](double share) { progress("changing the machine", share); };
   if (space.is_served()) {
@@ -152,7 +152,7 @@ SearchSensitivity search_sensitivity(const SweepSpace& space, const SearchSummar
     options.elasticity_step = kServedElasticityStep;
   }
   const sim::Machine& machine = contenders.front().asked.machine;
-  return {machine, question(machine).choice, sim::sensitivities(machine, question, within, options), contest.tie(),
+  return {machine, question(machine).choice, sim::sensitivities(machine, question, within, options), ranking.tie(),
           contenders.size()};
 }
 
