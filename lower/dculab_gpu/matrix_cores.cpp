@@ -13,6 +13,20 @@ constexpr int kMatrixWave = 64;
   return weights == Dtype::bf16 || (weights == Dtype::f16 && x == Dtype::f16);
 }
 
+[[nodiscard]] bool multiplies_on_matrix_cores(const KernelId& id) {
+  switch (id.kernel) {
+    case Kernel::gemm:
+    case Kernel::expert_gemm:
+      return is_matrix_format(id.values, id.stored);
+    case Kernel::prefill_attention:
+    case Kernel::expanded_attention:
+    case Kernel::kivi_prefill:
+      return id.values == Dtype::f16;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Units units_of(const Device& device) {
@@ -22,12 +36,7 @@ Units units_of(const Device& device) {
 
 Units units_of(const Op& op, const Device& device) {
   if (units_of(device) == Units::vector) return Units::vector;
-  const KernelId kernel = kernel_of(op, kMatrixWave, 1);
-  const bool is_product = kernel.kernel == Kernel::gemm || kernel.kernel == Kernel::expert_gemm;
-  const bool is_prefill = kernel.kernel == Kernel::prefill_attention || kernel.kernel == Kernel::expanded_attention;
-  const bool multiplies =
-      (is_product && is_matrix_format(kernel.values, kernel.stored)) || (is_prefill && kernel.values == Dtype::f16);
-  return multiplies ? Units::matrix : Units::vector;
+  return multiplies_on_matrix_cores(kernel_of(op, kMatrixWave, 1)) ? Units::matrix : Units::vector;
 }
 
 int parts_of_x(const Op& op) {

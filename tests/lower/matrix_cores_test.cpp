@@ -70,7 +70,10 @@ TEST_CASE("products of many rows and prefill attention of 16-bit values use matr
     CHECK(units(Phase::decode, {Dtype::bf16, activations}, "down_proj") == Units::vector);
     CHECK(units(Phase::decode, {Dtype::bf16, activations}, "attention_decode") == Units::vector);
   }
-  CHECK(units(Phase::prefill, {Dtype::f16, Dtype::f16, Dtype::fp8_e4m3}, "attention_prefill") == Units::matrix);
+  for (const Dtype cache : {Dtype::fp8_e4m3, Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
+    CHECK(units(Phase::prefill, {Dtype::f16, Dtype::f16, cache}, "attention_prefill") == Units::matrix);
+    CHECK(units(Phase::prefill, {Dtype::f16, Dtype::f32, cache}, "attention_prefill") == Units::vector);
+  }
   CHECK(units(Phase::prefill, {Dtype::f16, Dtype::f16, Dtype::bf16}, "attention_prefill") == Units::vector);
 }
 
