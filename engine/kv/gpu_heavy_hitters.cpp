@@ -7,15 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "lower/kv/kv_memory.hpp"
+
 namespace dculab::engine {
-namespace {
-
-// Places of a sequence: no more than its text can be long.
-[[nodiscard]] int places_of(const KvRetention& retention, int block_size, int longest) {
-  return static_cast<int>(std::min<std::int64_t>(kv_capacity(retention, block_size), longest));
-}
-
-}  // namespace
 
 GpuHeavyHitters::GpuHeavyHitters(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape,
                                  const GpuStepLimits& limits)
@@ -28,17 +22,11 @@ GpuHeavyHitters::GpuHeavyHitters(std::shared_ptr<kernels::gpu::Device> device, c
       device_next_positions_(device_, sizeof(std::int32_t) * static_cast<std::size_t>(limits.max_num_seqs)),
       device_head_slots_(device_, sizeof(std::int64_t*) * static_cast<std::size_t>(limits.max_num_batched_tokens)) {}
 
-Bytes GpuHeavyHitters::memory(const ModelShape& shape, const KvRetention& retention, int block_size) {
-  const double rows = static_cast<double>(shape.num_layers()) * shape.heads().num_key_value_heads;
-  constexpr double kSlot = sizeof(std::int64_t), kPlace = sizeof(float) + sizeof(std::int32_t);
-  return Bytes(rows * (kSlot + kPlace * places_of(retention, block_size, shape.max_position_embeddings)));
-}
-
 void GpuHeavyHitters::begin(const StepPlan& plan, int block_size) {
   const Batch& batch = plan.batch;
   const KvRetention& retention = plan.kv_retention;
   window_ = retention.window_tokens;
-  make_room(places_of(retention, block_size, longest_));
+  make_room(lower::heavy_hitter_places(retention, block_size, longest_));
   states_.clear();
   next_positions_.clear();
   head_slots_.clear();

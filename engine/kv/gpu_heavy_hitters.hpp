@@ -33,9 +33,6 @@ class GpuHeavyHitters final : public GpuKvSlice {
   // Sequences that were never seen are full of tokens without attention.
   void make_up_unseen() override { makes_up_ = true; }
 
-  // Of one sequence.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention, int block_size);
-
   // For tests: where the tokens of a sequence stand in its text, by their place in the block table: [capacity]. Where
   // it is full, the next token has its place already.
   [[nodiscard]] std::vector<std::int32_t> positions(SequenceId id, int layer, int kv_head) const;
