@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,7 +41,7 @@ class GpuHeavyHitters final : public GpuKvSlice {
  private:
   using State = kernels::gpu::HeavyHitterState;
   struct Sequence {
-    DeviceMemory memory;  // next_slots, sums, positions
+    DeviceMemory memory;  // next_slots, positions, sums
     State state;
   };
 
@@ -62,10 +63,11 @@ class GpuHeavyHitters final : public GpuKvSlice {
   std::vector<Sequence> spare_;  // of sequences that have ended
 
   // Of this step, on the host and on the device.
-  std::vector<State> states_;                 // [sequences of the batch]
-  std::vector<std::int32_t> next_positions_;  // the same
-  std::vector<std::int64_t*> head_slots_;     // [num_tokens], null where a token takes nobody's place
-  bool takes_places_ = false;                 // any token does
+  std::vector<State> states_;                  // [sequences of the batch]
+  std::vector<std::int32_t> next_positions_;   // the same
+  std::vector<std::int64_t*> head_slots_;      // [num_tokens], null where a token takes nobody's place
+  std::vector<std::vector<std::byte>> begun_;  // of each sequence that begins: what is uploaded of its state
+  bool takes_places_ = false;                  // any token does
   DeviceMemory device_states_, device_next_positions_, device_head_slots_;
 };
 
