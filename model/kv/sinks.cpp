@@ -1,4 +1,5 @@
 // StreamingLLM: the first keys move along with the window of the newest.
+#include "model/attention_work.hpp"
 #include "model/kv/kv_plans.hpp"
 
 namespace dculab {
@@ -7,9 +8,12 @@ namespace {
 // The first keys and values of `sequences` sequences, which are kept in F32 beside the cache: rotated and written anew.
 [[nodiscard]] Op plan_shift_sink_keys(const StepSizes& sizes, std::int64_t sequences) {
   const Heads& heads = sizes.heads();
-  const std::int64_t rows = sequences * sizes.options.kv_retention.sink_tokens;
+  const int sinks = sizes.options.kv_retention.sink_tokens;
+  const std::int64_t rows = sequences * sinks;
   Op op = make_op(OpKind::shift_sink_keys, {.name = "shift_sink_keys"}, sizes, rows, 2 * heads.kv_width());
   op.attention.kv_dtype = sizes.options.kv_cache_dtype;
+  op.attention.block_size = sizes.options.block_size;
+  op.attention.kv_blocks = static_cast<double>(sequences * blocks_of(0, sinks, sizes.options.block_size));
   const double values = static_cast<double>(rows) * heads.kv_width();
   op.flops = FlopCount(3.0 * values);
   op.add({OperandRole::activation, storage(Dtype::f32, 2 * values), storage(Dtype::f32, heads.head_dim)});
