@@ -84,6 +84,11 @@ void add_caching(Streams& streams, const Op& op) {
   streams.add(lookups(op, kSlot, 1));
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_write) add_written(streams, op, operand);
+  if (const Operand* kept = kept_beside_cache(op)) {  // another kernel's, which reads them first
+    streams.add({.role = OperandRole::activation,
+                 .unique = storage(activations_of(op), kept->unique / storage(Dtype::f32, 1))});
+    streams.add({.role = kept->role, .unique = kept->unique});
+  }
 }
 
 // The parts of the queries, then the keys are rotated; a third kernel reads latents and keys, and writes them.

@@ -1,4 +1,6 @@
 // StreamingLLM: the first keys move along with the window of the newest.
+#include <algorithm>
+
 #include "model/attention_work.hpp"
 #include "model/kv/kv_plans.hpp"
 
@@ -28,8 +30,19 @@ void plan_shifts(StepPlan& plan, const StepSizes& sizes) {
   if (shifted > 0) plan.ops.push_back(plan_shift_sink_keys(sizes, shifted));
 }
 
+// Sinks among the new tokens, K before any rotation, and V, in F32.
+void add_kept_sinks(Op& op, const StepSizes& sizes, const Batch& batch) {
+  const double width = 2.0 * sizes.heads().kv_width();
+  double sinks = 0;
+  for (const SequenceSlice& sequence : batch.sequences) {
+    const int left = sizes.options.kv_retention.sink_tokens - sequence.first_position();
+    sinks += std::clamp(left, 0, sequence.num_new_tokens);
+  }
+  if (sinks > 0) op.add({OperandRole::output, storage(Dtype::f32, sinks * width), storage(Dtype::f32, width)});
+}
+
 }  // namespace
 
-const KvPolicyPlan kSinksPlan{.before_cache = plan_shifts};
+const KvPolicyPlan kSinksPlan{.before_cache = plan_shifts, .add_kept = add_kept_sinks};
 
 }  // namespace dculab
