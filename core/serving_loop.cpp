@@ -108,6 +108,7 @@ Seconds ServingLoop::execute(ScheduledStep scheduled, Seconds begin) {
   plan_.batch = {};
   if (!has_many && !has_few) return begin;  // a wall clock woke up before the next arrival
   move_blocks(has_many ? parts_.executor : *parts_.few_heads.executor, scheduled);
+  report_.swaps = parts_.scheduler.swaps();
   if (!scheduled.received.empty()) receive(scheduled);
   if (parts_.drafter != nullptr) draft(scheduled);
   if (has_many) run_batch(std::move(scheduled.batch), parts_.plan, parts_.executor);

@@ -108,6 +108,7 @@ struct ServingReport {
   std::int64_t num_duplicate_tokens = 0;  // of prompts that others wrote
   std::int64_t num_generated_tokens = 0;  // of finished requests
   int num_preemptions = 0;
+  SwapCounts swaps{};
   DraftCounts drafts{};
   Seconds drafting{};                    // within the steps; executor_time leaves it out
   std::int64_t num_received_blocks = 0;  // from other executors,

@@ -43,6 +43,7 @@ void lower_elementwise(const Op& op, const Device& device, Launch& launch) {
   if (device.kind == DeviceKind::gpu) {
     const bool routes = op.kind == OpKind::route_tokens;  // chooses, then sorts
     if (routes || (op.kind == OpKind::rope_and_cache && op.rotates && writes_cache(op))) launch.kernels = 2;
+    if (kept_beside_cache(op) != nullptr) ++launch.kernels;  // before K is rotated
     return;
   }
   if (op.kind == OpKind::activation_mul && op.m > 0) add_exponentials(launch, op);

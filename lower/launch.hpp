@@ -111,7 +111,7 @@ struct Stream {
 
 // Of a kernel and those that follow it.
 struct Streams {
-  std::array<Stream, 8> storage{};
+  std::array<Stream, 10> storage{};
   int count = 0;          // 0: the kernel asks for the op's operands, and nothing else is known
   double workgroups = 1;  // of the first kernel, all parts of a split product included
 

@@ -26,6 +26,7 @@ Op plan_rope_and_cache(const StepSizes& sizes, const Batch& batch) {
   op.attention.block_size = sizes.options.block_size;
   op.attention.kv_blocks = touched_blocks(batch, sizes.options.block_size).all;
   if (!attention.shares_kv) kv_format_plan(sizes.options.kv_cache_dtype).add_cache_writes(op, sizes, batch);
+  if (const auto add_kept = kv_policy_plan(sizes.options.kv_retention.policy).add_kept) add_kept(op, sizes, batch);
   return op;
 }
 

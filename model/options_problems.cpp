@@ -87,16 +87,21 @@ std::string problem(ActivationMode mode, const ModelShape& model) {
   return {};
 }
 
-std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
+std::vector<std::string> kv_problems(const KvChoice& choice, const ModelShape& model) {
   std::vector<std::string> found;
   for (const KvClash& clash : kv_clashes()) {
-    if (!clash.holds(options.kv()) || !has(model, clash.feature)) continue;
-    std::string text = clash.text_for(options.kv());
+    if (!clash.holds(choice) || !has(model, clash.feature)) continue;
+    std::string text = clash.text_for(choice);
     fill(text, "{model}", model.name);
     fill(text, "{cached}", cached_instead(model));
     fill(text, "{window}", std::to_string(sliding_window(model)));
     found.push_back(std::move(text));
   }
+  return found;
+}
+
+std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model) {
+  std::vector<std::string> found = kv_problems(options.kv(), model);
   if (options.enable_prefix_caching) add_sharing_problems(found, "enable_prefix_caching", model);
   if (options.kv_skip.duplicate_prompts) add_sharing_problems(found, "kv_cache_skip duplicate_prompts", model);
   if (options.speculative_config.enabled() && (model.has_compressed_entries() || model.has_delta_nets()))

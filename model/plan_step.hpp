@@ -13,6 +13,9 @@ namespace dculab {
 // Why the layers of `model` cannot take activations so ("needs ..., and ...; what to do"); empty when they can.
 [[nodiscard]] std::string problem(ActivationMode mode, const ModelShape& model);
 
+// Why the KV cache of `model` cannot be stored and kept so; empty when it can.
+[[nodiscard]] std::vector<std::string> kv_problems(const KvChoice& choice, const ModelShape& model);
+
 // Why `model` cannot be served with the options; empty when it can. Precondition: problems(options) is empty.
 [[nodiscard]] std::vector<std::string> problems(const EngineOptions& options, const ModelShape& model);
 

@@ -79,7 +79,8 @@ struct DraftHere {
   const auto taken_by = [&](const ModelShape& shape, WeightFormat weights) {
     EngineOptions own = options;
     own.weights = weights;
-    return engine::memory_besides_kv(here, shape, own) + (here.gpu ? Bytes() : weight_footprint(shape, weights));
+    return static_cast<double>(replicas.replicas()) * engine::memory_besides_kv(here, shape, own) +
+           (here.gpu ? Bytes() : weight_footprint(shape, weights));
   };
   Bytes taken = taken_by(model, options.weights) + swap, draft_block;
   if (const auto few = study::resolve_few_heads(scenario, model, options))

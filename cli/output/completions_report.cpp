@@ -53,6 +53,7 @@ Report completions_report(const std::vector<std::string>& prompts, const engine:
                                {"duration_seconds", served.duration.value()},
                                {"steps", served.num_steps},
                                {"preemptions", served.num_preemptions}};
+  if (served.swaps.preemptions > 0) report.json["statistics"]["swaps"] = served.swaps.preemptions;
   if (served.num_padding_tokens > 0) report.json["statistics"]["skipped_padding_tokens"] = served.num_padding_tokens;
   if (served.num_duplicate_tokens > 0)
     report.json["statistics"]["skipped_duplicate_tokens"] = served.num_duplicate_tokens;
@@ -92,6 +93,7 @@ std::string serving_summary(const ServingReport& report) {
     text += "; " + std::to_string(skipped) + " tokens were skipped (" + std::to_string(report.num_padding_tokens) +
             " of padding, " + std::to_string(report.num_duplicate_tokens) + " of duplicate prompts)";
   if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
+  if (report.swaps.preemptions > 0) text += ", " + std::to_string(report.swaps.preemptions) + " of them by swap";
   if (report.drafts.num_drafts > 0) text += "\n" + draft_summary(drafts_of(report));
   return text;
 }

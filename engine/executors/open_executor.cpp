@@ -14,6 +14,7 @@
 #include "engine/memory/anonymous_memory.hpp"
 #include "kernels/gpu/open_device.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
+#include "lower/kv/kv_memory.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -70,12 +71,14 @@ void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare c
 }
 
 Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options) {
-  if (device.gpu == nullptr) return lower::dculab_cpu::expanded_memory(model, KvCacheOptions{}.expanded_kv);
+  const auto kind = device.gpu == nullptr ? lower::DeviceKind::cpu : lower::DeviceKind::gpu;
+  const Bytes of_policy = lower::kv_policy_memory(kind, model, options) * options.max_num_seqs;
+  if (device.gpu == nullptr) return lower::dculab_cpu::expanded_memory(model, KvCacheOptions{}.expanded_kv) + of_policy;
   require_gpu_runnable(model, options.activation_dtype, options.activations);
   return weight_footprint(model, options.weights) +
          gpu_step_memory(model, options.activation_dtype, step_limits(options),
                          options.attention_split.partition_tokens, options.block_size) +
-         gpu_kv_policy_memory(model, options) * options.max_num_seqs;
+         of_policy;
 }
 
 EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {

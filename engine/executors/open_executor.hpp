@@ -41,12 +41,12 @@ struct OpenDevice {
 // calls.
 void share_threads(OpenDevice& device, int num_threads, kernels::cpu::CpuShare cpus = {});
 
-// Memory that an executor takes besides the KV pool: on a GPU weights, activations, inputs, workspace and what latents
-// expand to. On the CPU that alone: the weights are in memory already.
+// Memory that an executor takes besides the KV pool: what latents expand to, and what the policy keeps of max_num_seqs
+// sequences; on a GPU also weights, activations, inputs and workspace. On the CPU the weights are in memory already.
 [[nodiscard]] Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const EngineOptions& options);
 
 // `options` completed with what the device's kernels do: activation_dtype (f32 on the CPU). Throws
-// InputError for what they do not: retention policies and preemption by swap on a GPU.
+// InputError for what they do not: see KvFeature::gpu.
 [[nodiscard]] EngineOptions options_on(const DeviceChoice& device, EngineOptions options);
 
 [[nodiscard]] std::unique_ptr<ModelExecutor> make_executor(const OpenDevice& device, ModelWeights weights,

@@ -36,12 +36,6 @@ GpuCriticalBlocks::GpuCriticalBlocks(std::shared_ptr<kernels::gpu::Device> devic
     starts = DeviceMemory(device_, sizeof(std::int32_t) * (static_cast<std::size_t>(limits.max_num_seqs) + 1));
 }
 
-Bytes GpuCriticalBlocks::memory(const ModelShape& shape, const KvRetention& retention, int block_size) {
-  const int blocks = blocks_of(0, shape.max_position_embeddings, block_size);
-  const double of_list = blocks * sizeof(float) + (kv_blocks_loaded(retention, blocks) + 1.0) * sizeof(std::int32_t);
-  return Bytes(shape.heads().num_key_value_heads * of_list) + storage(Dtype::f32, shape.heads().query_width());
-}
-
 void GpuCriticalBlocks::begin(const StepPlan& plan, int block_size) {
   for (std::vector<std::int32_t>& starts : written_) starts.assign(1, 0);
   budgets_.clear();

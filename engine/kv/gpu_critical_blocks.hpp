@@ -27,9 +27,6 @@ class GpuCriticalBlocks final : public GpuKvSlice {
 
   void narrow(kernels::gpu::PagedAttention& args, int first) const override;
 
-  // Of one sequence, of the longest text.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention, int block_size);
-
  private:
   void make_room(const KvRetention& retention);
   void add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size);

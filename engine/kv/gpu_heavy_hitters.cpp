@@ -7,15 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "lower/kv/kv_memory.hpp"
+
 namespace dculab::engine {
-namespace {
-
-// Places of a sequence: no more than its text can be long.
-[[nodiscard]] int places_of(const KvRetention& retention, int block_size, int longest) {
-  return static_cast<int>(std::min<std::int64_t>(kv_capacity(retention, block_size), longest));
-}
-
-}  // namespace
 
 GpuHeavyHitters::GpuHeavyHitters(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& shape,
                                  const GpuStepLimits& limits)
@@ -28,20 +22,15 @@ GpuHeavyHitters::GpuHeavyHitters(std::shared_ptr<kernels::gpu::Device> device, c
       device_next_positions_(device_, sizeof(std::int32_t) * static_cast<std::size_t>(limits.max_num_seqs)),
       device_head_slots_(device_, sizeof(std::int64_t*) * static_cast<std::size_t>(limits.max_num_batched_tokens)) {}
 
-Bytes GpuHeavyHitters::memory(const ModelShape& shape, const KvRetention& retention, int block_size) {
-  const double rows = static_cast<double>(shape.num_layers()) * shape.heads().num_key_value_heads;
-  constexpr double kSlot = sizeof(std::int64_t), kPlace = sizeof(float) + sizeof(std::int32_t);
-  return Bytes(rows * (kSlot + kPlace * places_of(retention, block_size, shape.max_position_embeddings)));
-}
-
 void GpuHeavyHitters::begin(const StepPlan& plan, int block_size) {
   const Batch& batch = plan.batch;
   const KvRetention& retention = plan.kv_retention;
   window_ = retention.window_tokens;
-  make_room(places_of(retention, block_size, longest_));
+  make_room(lower::heavy_hitter_places(retention, block_size, longest_));
   states_.clear();
   next_positions_.clear();
   head_slots_.clear();
+  begun_.clear();
   takes_places_ = false;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const SequenceSlice& slice = batch.sequences[i];
@@ -77,8 +66,8 @@ GpuHeavyHitters::Sequence GpuHeavyHitters::make_sequence() {
   const std::size_t places = num_rows() * static_cast<std::size_t>(capacity_);
   Sequence sequence{DeviceMemory(device_, num_rows() * sizeof(std::int64_t) + places * 2 * sizeof(float)), {}};
   sequence.state.next_slots = sequence.memory.as<std::int64_t>();
-  sequence.state.sums = reinterpret_cast<float*>(sequence.state.next_slots + num_rows());
-  sequence.state.positions = reinterpret_cast<std::int32_t*>(sequence.state.sums + places);
+  sequence.state.positions = reinterpret_cast<std::int32_t*>(sequence.state.next_slots + num_rows());
+  sequence.state.sums = reinterpret_cast<float*>(sequence.state.positions + places);
   return sequence;
 }
 
@@ -96,7 +85,7 @@ GpuHeavyHitters::Sequence& GpuHeavyHitters::find(const SequenceSlice& slice, con
 }
 
 // Places are taken in order, so the tokens stand where their places do. Of a sequence that is made up all are old, and
-// the first goes.
+// the first goes. Slots and positions of all layers lie side by side.
 void GpuHeavyHitters::start_at(const Sequence& sequence, const SequenceSlice& slice, const std::vector<BlockId>& blocks,
                                int block_size) {
   const auto capacity = static_cast<std::size_t>(capacity_);
@@ -104,11 +93,16 @@ void GpuHeavyHitters::start_at(const Sequence& sequence, const SequenceSlice& sl
   if (slice.first_position() == 0) std::iota(positions.begin(), positions.end(), 0);
   if (slice.num_newly_evicted_tokens > 0) positions.front() = slice.first_position();
   const std::vector<std::int64_t> slots(num_rows(), std::int64_t{blocks.front()} * block_size);
+  std::vector<std::byte>& begun = begun_.emplace_back();
+  begun.reserve(num_rows() * (sizeof(std::int64_t) + std::span(positions).size_bytes()));
+  const auto add = [&](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    begun.insert(begun.end(), bytes.begin(), bytes.end());
+  };
+  add(slots);
+  for (std::size_t row = 0; row < num_rows(); ++row) add(positions);
   device_->fill(sequence.state.sums, 0, num_rows() * capacity * sizeof(float));
-  for (std::size_t row = 0; row < num_rows(); ++row)
-    device_->upload(sequence.state.positions + row * capacity, positions.data(), std::span(positions).size_bytes());
-  device_->upload(sequence.state.next_slots, slots.data(), std::span(slots).size_bytes());
-  device_->synchronize();  // the vectors go
+  device_->upload(sequence.state.next_slots, begun.data(), begun.size());
 }
 
 void GpuHeavyHitters::before_cache(kernels::gpu::ReshapeAndCache& args, int layer) {

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,9 +34,6 @@ class GpuHeavyHitters final : public GpuKvSlice {
   // Sequences that were never seen are full of tokens without attention.
   void make_up_unseen() override { makes_up_ = true; }
 
-  // Of one sequence.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention, int block_size);
-
   // For tests: where the tokens of a sequence stand in its text, by their place in the block table: [capacity]. Where
   // it is full, the next token has its place already.
   [[nodiscard]] std::vector<std::int32_t> positions(SequenceId id, int layer, int kv_head) const;
@@ -43,7 +41,7 @@ class GpuHeavyHitters final : public GpuKvSlice {
  private:
   using State = kernels::gpu::HeavyHitterState;
   struct Sequence {
-    DeviceMemory memory;  // next_slots, sums, positions
+    DeviceMemory memory;  // next_slots, positions, sums
     State state;
   };
 
@@ -65,10 +63,11 @@ class GpuHeavyHitters final : public GpuKvSlice {
   std::vector<Sequence> spare_;  // of sequences that have ended
 
   // Of this step, on the host and on the device.
-  std::vector<State> states_;                 // [sequences of the batch]
-  std::vector<std::int32_t> next_positions_;  // the same
-  std::vector<std::int64_t*> head_slots_;     // [num_tokens], null where a token takes nobody's place
-  bool takes_places_ = false;                 // any token does
+  std::vector<State> states_;                  // [sequences of the batch]
+  std::vector<std::int32_t> next_positions_;   // the same
+  std::vector<std::int64_t*> head_slots_;      // [num_tokens], null where a token takes nobody's place
+  std::vector<std::vector<std::byte>> begun_;  // of each sequence that begins: what is uploaded of its state
+  bool takes_places_ = false;                  // any token does
   DeviceMemory device_states_, device_next_positions_, device_head_slots_;
 };
 

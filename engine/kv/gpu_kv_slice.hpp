@@ -73,7 +73,4 @@ class GpuKvSlice {
                                                             const KvCacheOptions& kv_cache, int max_blocks_per_seq,
                                                             RetentionPolicy policy);
 
-// Device memory that the policy of these options takes beside the blocks, for each sequence of a step.
-[[nodiscard]] Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options);
-
 }  // namespace dculab::engine

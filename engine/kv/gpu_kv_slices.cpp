@@ -32,20 +32,4 @@ std::unique_ptr<GpuKvSlice> make_gpu_kv_slice(const std::shared_ptr<kernels::gpu
   return nullptr;
 }
 
-Bytes gpu_kv_policy_memory(const ModelShape& shape, const EngineOptions& options) {
-  const KvRetention& retention = options.kv_retention;
-  switch (retention.policy) {
-    case RetentionPolicy::all:
-    case RetentionPolicy::window:
-      return {};
-    case RetentionPolicy::sinks:
-      return GpuSinkKeys::memory(shape, retention);
-    case RetentionPolicy::heavy_hitters:
-      return GpuHeavyHitters::memory(shape, retention, options.block_size);
-    case RetentionPolicy::critical_blocks:
-      return GpuCriticalBlocks::memory(shape, retention, options.block_size);
-  }
-  return {};
-}
-
 }  // namespace dculab::engine

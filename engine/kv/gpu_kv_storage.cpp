@@ -21,6 +21,13 @@ namespace {
 
 constexpr std::size_t kMaxPairs = 256;  // of one launch
 
+void require_equal_heads(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds)
+    if (kind.cached_heads() != model.heads())
+      throw InputError("the KV cache of " + model.name +
+                       " would have layers of different heads, which is not supported");
+}
+
 // A row of latents is loaded 16 bytes at a time.
 void require_latents(const Mla& attention, Dtype dtype) {
   if (lower::dculab_gpu::is_supported_latent(dtype, attention.kv_lora_rank, attention.latent_width())) return;
@@ -55,9 +62,9 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
       value_dim_(head_dim_),
       owners_(kv_owners(model)) {
   require_equal_heads(model);
-  const std::vector<std::string> reasons = clashes({.dtype = options.dtype}, KvFeature::gpu);
+  const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::gpu);
   if (!reasons.empty()) throw InputError(reasons.front());
-  kv_layout(options.dtype).require_served(model, options);
+  require_served(model, options);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   if (const Mla* latents = model.kinds.front().mla()) {
     require_latents(*latents, options.dtype);

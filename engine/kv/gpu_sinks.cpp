@@ -15,10 +15,6 @@ GpuSinkKeys::GpuSinkKeys(std::shared_ptr<kernels::gpu::Device> device, const Mod
       kv_width_(shape.heads().kv_width()),
       position_(shape.kinds.front().gqa().position) {}
 
-Bytes GpuSinkKeys::memory(const ModelShape& shape, const KvRetention& retention) {
-  return storage(Dtype::f32, 2.0 * shape.num_layers() * retention.sink_tokens * shape.heads().kv_width());
-}
-
 void GpuSinkKeys::begin(const StepPlan& plan, int block_size) {
   const Batch& batch = plan.batch;
   if (sink_tokens_ != plan.kv_retention.sink_tokens) {

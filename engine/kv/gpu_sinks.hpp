@@ -32,9 +32,6 @@ class GpuSinkKeys final : public GpuKvSlice {
   // Sequences whose sinks were never seen have zeros for them.
   void make_up_unseen() override { makes_up_ = true; }
 
-  // Of one sequence.
-  [[nodiscard]] static Bytes memory(const ModelShape& shape, const KvRetention& retention);
-
  private:
   void make_room();
   [[nodiscard]] float* rows_of(SequenceId id);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/cpu/kv/heavy_hitters.hpp"
+#include "lower/kv/kv_memory.hpp"
 
 namespace dculab::engine {
 
@@ -14,7 +15,7 @@ void HeavyHitters::begin(const StepPlan& plan, int block_size) {
   batch_ = &batch;
   block_size_ = block_size;
   window_ = retention.window_tokens;
-  capacity_ = static_cast<int>(kv_capacity(retention, block_size));
+  capacity_ = lower::heavy_hitter_places(retention, block_size, longest_);
   in_batch_.clear();
   for (const SequenceSlice& slice : batch.sequences) {
     const bool one_takes_one = slice.num_newly_evicted_tokens == 1 && slice.num_new_tokens == 1;

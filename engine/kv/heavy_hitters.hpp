@@ -21,7 +21,9 @@ namespace dculab::engine {
 class HeavyHitters final : public CpuKvSlice {
  public:
   explicit HeavyHitters(const ModelShape& shape)
-      : num_layers_(shape.num_layers()), num_kv_heads_(shape.heads().num_key_value_heads) {}
+      : num_layers_(shape.num_layers()),
+        num_kv_heads_(shape.heads().num_key_value_heads),
+        longest_(shape.max_position_embeddings) {}
 
   // Throws std::invalid_argument when a sequence is full but was never seen.
   void begin(const StepPlan& plan, int block_size) override;
@@ -62,7 +64,7 @@ class HeavyHitters final : public CpuKvSlice {
   [[nodiscard]] int choose(const float* sums, const std::int32_t* positions, int position) const;
   void place_slice(int layer, std::size_t index, std::int64_t* slots);
 
-  int num_layers_, num_kv_heads_;
+  int num_layers_, num_kv_heads_, longest_;
   int capacity_ = 0, window_ = 0, block_size_ = 1;
   bool makes_up_ = false;
   std::map<SequenceId, Sequence> sequences_;

@@ -6,8 +6,6 @@
 namespace dculab::engine {
 namespace {
 
-void require_int8_served(const ModelShape& model, const KvCacheOptions& /*options*/) { require_equal_head_dims(model); }
-
 std::vector<KvPart> int8_parts(const KvLayerSize& layer, const KvCacheOptions& options) {
   const std::size_t heads = layer.heads(options.block_size);
   std::vector<KvPart> parts = block_parts(heads * static_cast<std::size_t>(layer.head_dim), layer, options);
@@ -35,10 +33,7 @@ void fill_int8(const kernels::KvCacheView& view, std::span<const std::span<std::
 
 }  // namespace
 
-const KvLayout kInt8Layout{.require_served = require_int8_served,
-                           .parts = int8_parts,
-                           .extras = int8_extras,
-                           .of_heads = int8_of_heads,
-                           .fill_randomly = fill_int8};
+const KvLayout kInt8Layout{
+    .parts = int8_parts, .extras = int8_extras, .of_heads = int8_of_heads, .fill_randomly = fill_int8};
 
 }  // namespace dculab::engine

@@ -46,16 +46,11 @@ void KiviSlice::after_attention(const CpuKvLayer& layer, Phase phase) {
 
 namespace {
 
-void require_kivi_served(const ModelShape& model, const KvCacheOptions& options) {
-  const Dtype dtype = options.dtype;
-  require_equal_heads(model);
-  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
-  if (!std::ranges::all_of(model.kinds, has_own_kv))
-    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " cannot serve " + model.name +
-                     ": it needs K and V in every layer; use int8 or fp8_e4m3");
+void require_kivi_sizes(const ModelShape& model, const KvCacheOptions& options) {
   if (model.heads().head_dim % kernels::kKiviGroup != 0)
-    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " needs a head_dim that is a multiple of 32, not " +
-                     std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
+    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
+                     " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
+                     "; use int8 or fp8_e4m3");
 }
 
 std::string kivi_beside(const KvCacheOptions& options) {
@@ -95,7 +90,7 @@ void fill_kivi(const kernels::KvCacheView& view, std::span<const std::span<std::
 
 }  // namespace
 
-const KvLayout kKiviLayout{.require_served = require_kivi_served,
+const KvLayout kKiviLayout{.require_sizes = require_kivi_sizes,
                            .what_beside = kivi_beside,
                            .parts = kivi_parts,
                            .extras = kivi_extras,

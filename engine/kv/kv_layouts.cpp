@@ -2,13 +2,37 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
 #include "engine/kv/random_values.hpp"
 #include "model/kv/kv_plans.hpp"
+#include "model/plan_step.hpp"
 
 namespace dculab::engine {
+namespace {
+
+// However many they are.
+void require_equal_head_dims(const ModelShape& model) {
+  for (const LayerKind& kind : model.kinds) {
+    const auto heads = kind.cached_heads();
+    if (!heads || heads->head_dim != model.heads().head_dim || kind.has_kv_heads() != model.kinds[0].has_kv_heads())
+      throw InputError("the KV cache of " + model.name +
+                       " would have layers of different heads, which is not supported");
+  }
+}
+
+}  // namespace
+
+void require_served(const ModelShape& model, const KvCacheOptions& options) {
+  const KvLayout& layout = kv_layout(options.dtype);
+  std::vector<std::string> reasons = clashes(options.kv(), KvFeature::each_other);
+  std::ranges::move(kv_problems(options.kv(), model), std::back_inserter(reasons));
+  if (!reasons.empty()) throw InputError(reasons.front());
+  require_equal_head_dims(model);
+  if (layout.require_sizes != nullptr) layout.require_sizes(model, options);
+}
 
 const KvLayout& kv_layout(Dtype dtype) {
   switch (dtype) {
@@ -46,22 +70,6 @@ void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed)
   const std::vector<std::byte> pattern = random_kv_values(dtype, seed);
   for (std::size_t offset = 0; offset < memory.size(); offset += pattern.size())
     std::memcpy(memory.data() + offset, pattern.data(), std::min(pattern.size(), memory.size() - offset));
-}
-
-void require_equal_heads(const ModelShape& model) {
-  for (const LayerKind& kind : model.kinds)
-    if (kind.cached_heads() != model.heads())
-      throw InputError("the KV cache of " + model.name +
-                       " would have layers of different heads, which is not supported");
-}
-
-void require_equal_head_dims(const ModelShape& model) {
-  for (const LayerKind& kind : model.kinds) {
-    const auto heads = kind.cached_heads();
-    if (!heads || heads->head_dim != model.heads().head_dim || kind.has_kv_heads() != model.kinds[0].has_kv_heads())
-      throw InputError("the KV cache of " + model.name +
-                       " would have layers of different heads, which is not supported");
-  }
 }
 
 }  // namespace dculab::engine

@@ -28,6 +28,8 @@ struct KvCacheOptions {
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
   RetentionPolicy policy = RetentionPolicy::all;       // what it keeps of each block lies in the cache, beside it
   std::shared_ptr<const KvCalibration> calibration{};  // kvquant: an executor's weights' own
+
+  [[nodiscard]] KvChoice kv() const { return {.dtype = dtype, .policy = policy}; }
 };
 
 // Memory of a layer.
@@ -47,8 +49,8 @@ struct KvLayerSize {
 };
 
 struct KvLayout {
-  // Throws InputError for a model that the CPU kernels do not serve in it.
-  void (*require_served)(const ModelShape& model, const KvCacheOptions& options);
+  // Throws InputError for a model whose sizes the kernels do not take in it. Null: they take all.
+  void (*require_sizes)(const ModelShape& model, const KvCacheOptions& options) = nullptr;
   // " and ...": what it holds beside the blocks, for who reads how much that takes. Null: nothing.
   std::string (*what_beside)(const KvCacheOptions& options) = nullptr;
   // Those of K and V, or of latents, first.
@@ -62,6 +64,9 @@ struct KvLayout {
   void (*fill_randomly)(const kernels::KvCacheView& view, std::span<const std::span<std::byte>> parts,
                         std::uint64_t seed);
 };
+
+// Throws InputError for a model whose K and V cannot be stored and kept so: by the core's table, or by their sizes.
+void require_served(const ModelShape& model, const KvCacheOptions& options);
 
 // Throws InputError for what no KV cache is stored in.
 [[nodiscard]] const KvLayout& kv_layout(Dtype dtype);
@@ -79,12 +84,5 @@ extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout, kKvQuantLayout;
 
 // Repeats random_kv_values over the memory.
 void fill_randomly(std::span<std::byte> memory, Dtype dtype, std::uint64_t seed);
-
-// All layers have the same heads in the KV cache. Throws InputError for a model whose layers have different ones, or
-// none.
-void require_equal_heads(const ModelShape& model);
-
-// All layers have heads of one size in the KV cache, however many. Throws InputError likewise.
-void require_equal_head_dims(const ModelShape& model);
 
 }  // namespace dculab::engine

@@ -48,7 +48,7 @@ std::vector<int> kv_owners(const ModelShape& model) {
 
 KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
     : options_(options), layout_(kv_layout(options.dtype)), owners_(kv_owners(model)) {
-  layout_.require_served(model, options);
+  require_served(model, options);
   if (options.num_blocks < 1) throw InputError("the KV cache needs at least one block");
   require_room(model, options);
   lay_out(model);
@@ -61,10 +61,11 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
 KvStorage::KvStorage(const ModelShape& model, int block_size, const KvStorage& shared)
     : options_(shared.options_), layout_(shared.layout_), owners_(kv_owners(model)) {
   options_.block_size = block_size;
-  layout_.require_served(model, options_);
+  require_served(model, options_);
+  const std::vector<std::string> reasons = clashes(options_.kv(), KvFeature::groups_by_load);
+  if (!reasons.empty()) throw InputError(reasons.front());
   lay_out(model);
-  const bool is_counted_by_sequence = quantizes_together(options_.dtype);  // its newest tokens are
-  if (is_counted_by_sequence || bytes() != shared.bytes() || bytes_per_block() != shared.bytes_per_block())
+  if (bytes() != shared.bytes() || bytes_per_block() != shared.bytes_per_block())
     throw InputError("KV blocks of " + model.name + " with " + std::to_string(block_size) +
                      " tokens are not those of the model that it shares them with");
   memory_ = shared.memory_, host_memory_ = shared.host_memory_;

@@ -21,12 +21,8 @@ void KvQuantSlice::bind(kernels::PagedAttentionArgs& args, Phase /*phase*/, cons
 
 namespace {
 
-void require_kvquant_served(const ModelShape& model, const KvCacheOptions& options) {
-  require_equal_head_dims(model);
+void require_kvquant_sizes(const ModelShape& model, const KvCacheOptions& options) {
   const std::string asked = "kv_cache_dtype " + std::string(name(options.dtype));
-  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
-  if (!std::ranges::all_of(model.kinds, has_own_kv))
-    throw InputError(asked + " cannot serve " + model.name + ": it needs K and V in every layer; use int8 or fp8_e4m3");
   if (model.heads().head_dim % 8 != 0)
     throw InputError(asked + " needs a head_dim that is a multiple of 8, not " +
                      std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
@@ -103,7 +99,7 @@ void fill_kvquant(const kernels::KvCacheView& view, std::span<const std::span<st
 
 }  // namespace
 
-const KvLayout kKvQuantLayout{.require_served = require_kvquant_served,
+const KvLayout kKvQuantLayout{.require_sizes = require_kvquant_sizes,
                               .parts = kvquant_parts,
                               .extras = kvquant_extras,
                               .of_heads = kvquant_of_heads,

@@ -4,10 +4,6 @@
 namespace dculab::engine {
 namespace {
 
-void require_plain_served(const ModelShape& model, const KvCacheOptions& /*options*/) {
-  require_equal_head_dims(model);
-}
-
 std::vector<KvPart> plain_parts(const KvLayerSize& layer, const KvCacheOptions& options) {
   const std::size_t values = layer.heads(options.block_size) * static_cast<std::size_t>(layer.head_dim);
   return block_parts(values * static_cast<std::size_t>(bits(options.dtype)) / 8, layer, options);
@@ -19,6 +15,6 @@ void fill_plain(const kernels::KvCacheView& view, std::span<const std::span<std:
 
 }  // namespace
 
-const KvLayout kPlainLayout{.require_served = require_plain_served, .parts = plain_parts, .fill_randomly = fill_plain};
+const KvLayout kPlainLayout{.parts = plain_parts, .fill_randomly = fill_plain};
 
 }  // namespace dculab::engine

@@ -45,10 +45,11 @@ void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
 
 // Codes, and for each token and head the scale that lies with those of its block's other tokens. The next head's
 // follow.
-void add_int8(Streams& streams, const Op& op, const Operand& written) {
+void add_int8(Streams& streams, const Op& op, const Operand& written, RestOfLine rest) {
   const double rows = written.unique / (written.contiguous_run + kScale);
   const double tokens = static_cast<double>(op.m) / std::max(1.0, op.attention.kv_blocks);
-  streams.add({.role = written.role, .unique = rows * written.contiguous_run, .run = written.contiguous_run});
+  streams.add(
+      {.role = written.role, .unique = rows * written.contiguous_run, .rest = rest, .run = written.contiguous_run});
   streams.add({.role = written.role,
                .unique = rows * kScale,
                .rest = RestOfLine::neighbours,
@@ -56,9 +57,10 @@ void add_int8(Streams& streams, const Op& op, const Operand& written) {
                .pitch = kScale * op.attention.block_size});
 }
 
-void add_written(Streams& streams, const Op& op, const Operand& written) {
-  if (op.attention.kv_dtype == Dtype::int8) return add_int8(streams, op, written);
-  streams.add({.role = written.role, .unique = written.unique, .run = written.contiguous_run});
+// Who writes the rest of a head's last line.
+void add_written(Streams& streams, const Op& op, const Operand& written, RestOfLine rest = RestOfLine::nobody) {
+  if (op.attention.kv_dtype == Dtype::int8) return add_int8(streams, op, written, rest);
+  streams.add({.role = written.role, .unique = written.unique, .rest = rest, .run = written.contiguous_run});
 }
 
 // Groups of tokens that are complete: what of them is new, and what the residual has; in a unit after the other.
@@ -82,6 +84,11 @@ void add_caching(Streams& streams, const Op& op) {
   streams.add(lookups(op, kSlot, 1));
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_write) add_written(streams, op, operand);
+  if (const Operand* kept = kept_beside_cache(op)) {  // another kernel's, which reads them first
+    streams.add({.role = OperandRole::activation,
+                 .unique = storage(activations_of(op), kept->unique / storage(Dtype::f32, 1))});
+    streams.add({.role = kept->role, .unique = kept->unique});
+  }
 }
 
 // The parts of the queries, then the keys are rotated; a third kernel reads latents and keys, and writes them.
@@ -106,8 +113,7 @@ void add_latent_caching(Streams& streams, const Op& op) {
   streams.add({.role = OperandRole::activation, .unique = storage(kept, tokens * (width + rope))});
   streams.add(lookups(op, kSlot, 1));
   for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_write)
-      streams.add({.role = operand.role, .unique = operand.unique, .run = operand.contiguous_run});
+    if (operand.role == OperandRole::kv_write) add_written(streams, op, operand);
 }
 
 // The kept keys are asked for twice: a value, and the one that it is turned with.
@@ -126,11 +132,7 @@ void add_sinks(Streams& streams, const Op& op) {
   streams.add(lookups(op, kSlot, 1));
   streams.add(lookups(op, kAddress, 1));
   for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_write)
-      streams.add({.role = operand.role,
-                   .unique = operand.unique,
-                   .rest = RestOfLine::neighbours,  // of the next sink
-                   .run = operand.contiguous_run});
+    if (operand.role == OperandRole::kv_write) add_written(streams, op, operand, RestOfLine::neighbours);  // next sink
 }
 
 // Keys of the new tokens, where they were cached; bounds that widen, and all that are written. A wave has a KV head,

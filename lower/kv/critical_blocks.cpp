@@ -17,6 +17,8 @@
 #include "lower/attention.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 #include "lower/dculab_gpu/critical_blocks_tiling.hpp"
+#include "lower/kv/kv_memory.hpp"
+#include "model/attention_work.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -115,6 +117,14 @@ void lower_block_choice(const Op& op, const Device& device, Launch& launch) {
     if (access.role == OperandRole::activation) access.requests = parts / std::max(1, work.num_sequences);
   }
   on_cpu ? choose_on_cpu(work, rows, launch) : choose_on_gpu(work, device, rows, launch);
+}
+
+Bytes critical_blocks_memory(DeviceKind device, const ModelShape& model, const KvRetention& retention, int block_size) {
+  const int blocks = blocks_of(0, model.max_position_embeddings, block_size);
+  const double bounds = blocks * static_cast<double>(sizeof(float));
+  const double list = (kv_blocks_loaded(retention, blocks) + 1.0) * sizeof(std::int32_t);  // and its length
+  const double of_head = bounds + (device == DeviceKind::gpu ? list : 2 * list);           // a CPU has their places too
+  return Bytes(model.heads().num_key_value_heads * of_head) + storage(Dtype::f32, model.heads().query_width());
 }
 
 }  // namespace dculab::lower

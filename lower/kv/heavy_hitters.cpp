@@ -1,7 +1,11 @@
-// H2O's pass over the keys.
+// H2O: its pass over the keys, and what it remembers of them.
+#include <algorithm>
+#include <cstdint>
+
 #include "lower/attention.hpp"
 #include "lower/attention_walk.hpp"
 #include "lower/kv/kv_lowering.hpp"
+#include "lower/kv/kv_memory.hpp"
 
 namespace dculab::lower {
 namespace {
@@ -18,6 +22,17 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads, double
   arithmetic.stored_values *= heads;
   arithmetic.shaping_per_value = kCpuDotLoads;
   arithmetic.softmax = FlopCount(scores * (per_score + kCpuDotInstructions * kCpuLanes));
+}
+
+int heavy_hitter_places(const KvRetention& retention, int block_size, int longest_text) {
+  return static_cast<int>(std::min<std::int64_t>(kv_capacity(retention, block_size), longest_text));
+}
+
+Bytes heavy_hitters_memory(DeviceKind device, const ModelShape& model, const KvRetention& retention, int block_size) {
+  constexpr double kPlace = sizeof(float) + sizeof(std::int32_t), kSlot = sizeof(std::int64_t);
+  const double rows = static_cast<double>(model.num_layers()) * model.heads().num_key_value_heads;
+  const double of_row = kPlace * heavy_hitter_places(retention, block_size, model.max_position_embeddings);
+  return Bytes(rows * (of_row + (device == DeviceKind::gpu ? kSlot : 0)));
 }
 
 }  // namespace dculab::lower

@@ -13,6 +13,13 @@ const KvFormatLowering& kv_format_lowering(Dtype dtype) {
   }
 }
 
+const Operand* kept_beside_cache(const Op& op) {
+  const auto operands = op.operands();
+  if (op.kind != OpKind::rope_and_cache || operands.size() < 2) return nullptr;
+  const bool is_behind = operands[operands.size() - 2].role == OperandRole::kv_write;
+  return is_behind && operands.back().role == OperandRole::output ? &operands.back() : nullptr;
+}
+
 KvOpLowering kv_op_lowering(OpKind kind) {
   switch (kind) {
     case OpKind::update_block_bounds:

@@ -28,6 +28,9 @@ struct KiviGroups {
 };
 [[nodiscard]] KiviGroups kivi_groups(const Op& op);
 
+// Of rope_and_cache: what a policy keeps of the new tokens, behind what is written to the cache. Null: nothing.
+[[nodiscard]] const Operand* kept_beside_cache(const Op& op);
+
 // Fills in a launch that asks for each byte once. Null where the kind of op is no policy's own.
 using KvOpLowering = void (*)(const Op& op, const Device& device, Launch& launch);
 [[nodiscard]] KvOpLowering kv_op_lowering(OpKind kind);

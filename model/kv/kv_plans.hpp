@@ -25,11 +25,13 @@ struct KvFormatPlan {
 };
 [[nodiscard]] const KvFormatPlan& kv_format_plan(Dtype dtype);
 
-// Ops that a policy adds to a layer with grouped-query attention; null: none.
+// What a policy adds to a layer with grouped-query attention; null: nothing.
 struct KvPolicyPlan {
   void (*before_cache)(StepPlan& plan, const StepSizes& sizes) = nullptr;
   void (*after_cache)(StepPlan& plan, const StepSizes& sizes) = nullptr;
   void (*after_attention)(StepPlan& plan, const StepSizes& sizes) = nullptr;
+  // To rope_and_cache: what is kept of new tokens beside the cache.
+  void (*add_kept)(Op& op, const StepSizes& sizes, const Batch& batch) = nullptr;
   Bytes (*bytes_beside_block)(const Gqa& attention) = nullptr;  // that it keeps of each KV block in a layer
 };
 [[nodiscard]] const KvPolicyPlan& kv_policy_plan(RetentionPolicy policy);

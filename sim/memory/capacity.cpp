@@ -7,6 +7,7 @@
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "lower/dculab_gpu/step_buffers.hpp"
 #include "lower/kernel_library.hpp"
+#include "lower/kv/kv_memory.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "sim/hardware/process_share.hpp"
 
@@ -53,6 +54,14 @@ namespace {
          storage(Dtype::f32, static_cast<double>(partials));
 }
 
+[[nodiscard]] Bytes kept_of_sequence(const Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  Bytes kept;
+  if (quantizes_together(options.kv_cache_dtype))
+    kept += kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens);
+  if (lower::are_ours(machine.stack.kernels)) kept += lower::kv_policy_memory(machine.kind, model, options);
+  return kept;
+}
+
 // Copies of kv_b_proj that a program keeps in more bytes than it is stored in.
 [[nodiscard]] Bytes absorbed_copies(const Machine& machine, const ModelShape& model, WeightFormat layers) {
   const double bytes = machine.stack.kernels.unfused.bytes_per_absorbed_weight;
@@ -88,12 +97,10 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
       weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights) + draft.weights;
   result.activations = activation_footprint(model, options) + draft.activations;
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization / processes_of(machine, model);
-  if (quantizes_together(options.kv_cache_dtype))
-    result.residuals =
-        kv_residual_bytes(model, options.kv_cache_dtype, options.kv_residual_tokens) * options.max_num_seqs;
+  result.kept_apart = kept_of_sequence(machine, model, options) * options.max_num_seqs;
   result.buffers = engine_buffers(machine, model, options);
   result.kv_budget =
-      std::max(Bytes{}, usable - result.weights - result.activations - result.residuals - result.buffers);
+      std::max(Bytes{}, usable - result.weights - result.activations - result.kept_apart - result.buffers);
   result.block_bytes =
       kv_block_bytes(model, options) + draft.kv_bytes_per_token * static_cast<double>(options.block_size);
   result.num_blocks = static_cast<std::int64_t>(result.kv_budget / result.block_bytes);
@@ -102,7 +109,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   const std::int64_t held = result.demand(tokens_per_sequence);
   const std::int64_t blocks_each = (held + options.block_size - 1) / options.block_size;
   result.max_sequences = result.num_blocks / blocks_each;
-  if (result.residuals > Bytes())
+  if (result.kept_apart > Bytes())
     result.max_sequences = std::min<std::int64_t>(result.max_sequences, options.max_num_seqs);
   result.wasted_share = 1 - static_cast<double>(held) / static_cast<double>(blocks_each * options.block_size);
   return result;

@@ -1,7 +1,8 @@
 // How many sequences fit in a machine's memory.
 //
-//   KV budget = memory * gpu_memory_utilization - weights - activations - residuals - buffers
-//   residuals = max_num_seqs * kv_residual_bytes: kivi4 and kivi2; 0 otherwise
+//   KV budget = memory * gpu_memory_utilization - weights - activations - kept apart - buffers
+//   kept apart = max_num_seqs * (kv_residual_bytes of kivi4 and kivi2 + our own engine's memory of a policy,
+//                lower/kv/kv_memory)
 //   blocks    = floor(KV budget / (block_size * KV bytes per token))
 //   sequences = floor(blocks / ceil(demand(tokens) / block_size))
 //   buffers   = of our own engine: what latents expand to, partial results of decode attention (lower/dculab_cpu,
@@ -38,15 +39,16 @@ struct DraftMemory {
 struct Capacity {
   Bytes weights;  // with the drafter's, as activations and blocks
   Bytes activations;
-  Bytes residuals;    // of max_num_seqs sequences: kivi4, kivi2: the newest tokens, in F16
+  Bytes kept_apart;   // of max_num_seqs sequences, beside their blocks: what format and policy keep of each
   Bytes buffers;      // of our own engine
   Bytes kv_budget;    // of the blocks; 0 when the others leave nothing
   Bytes block_bytes;  // one KV block of all layers
   std::int64_t num_blocks = 0;
   KvDemand demand;
   Bytes state;  // of each running sequence, in its blocks: recurrent states, windows of compressed entries
-  std::int64_t max_sequences = 0;  // of the length asked for; max_num_seqs is not applied, except to residuals
-  double wasted_share = 0;         // of their KV memory: unused slots of last blocks
+  std::int64_t max_sequences =
+      0;                    // of the length asked for; max_num_seqs is not applied, except where memory is kept apart
+  double wasted_share = 0;  // of their KV memory: unused slots of last blocks
 };
 
 // Precondition: tokens_per_sequence >= 1.

@@ -64,7 +64,7 @@ std::int64_t sequences_that_fit(const Machine& machine, const ModelShape& model,
   const Capacity room = capacity(machine, model, options, work.prompt_tokens + work.output_tokens);
   const auto fit = static_cast<std::int64_t>(static_cast<double>(room.num_blocks) /
                                              mean_blocks(work, room.demand, options.block_size));
-  return room.residuals > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
+  return room.kept_apart > Bytes() ? std::min<std::int64_t>(fit, options.max_num_seqs) : fit;
 }
 
 Batch decode_batch(const OfflineRequests& work, int batch) {

@@ -125,7 +125,8 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK_THAT(refusal({"--swap-space", "1 MiB", "--kv-retention", "window", "--window-tokens", "5"}),
              ContainsSubstring("cannot be combined with preemption_mode swap"));
   CHECK_THAT(refusal({"--swap-space", "some"}), ContainsSubstring("--swap-space"));
-  CHECK_THAT(refusal({"--kv-retention", "h2o"}), ContainsSubstring("use all, window, sinks, heavy-hitters or critical-blocks"));
+  CHECK_THAT(refusal({"--kv-retention", "h2o"}),
+             ContainsSubstring("use all, window, sinks, heavy-hitters or critical-blocks"));
   CHECK_THAT(refusal({"--kv-retention", "window"}), ContainsSubstring("needs window_tokens"));
   CHECK_THAT(refusal({"--window-tokens", "5"}),
              ContainsSubstring("--window-tokens: does nothing with --kv-retention all"));
@@ -136,6 +137,23 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--enable-prefix-caching"}),
              ContainsSubstring("cannot be combined with enable_prefix_caching"));
   CHECK_THAT(refusal({"--n", "2", "--temperature", "0"}), ContainsSubstring("would all be the same"));
+}
+
+TEST_CASE("sequences that wait in host memory are counted, and no text changes") {
+  const Folder folder;
+  const std::string prompts = folder.write("prompts.txt", "Once upon a time\nTom\n");
+  const auto served = [&](const Arguments& more) {
+    Arguments arguments{"--prompts", prompts, "--temperature", "0", "--ignore-eos", "--block-size", "4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(generate(arguments));
+  };
+  const Json roomy = served({});
+  CHECK_FALSE(roomy["statistics"].contains("swaps"));
+  const Json swapped = served({"--kv-cache-memory", "144 KiB", "--swap-space", "1 MiB"});
+  CHECK(swapped["statistics"]["swaps"] == swapped["statistics"]["preemptions"]);
+  CHECK(swapped["statistics"]["swaps"] > 0);
+  for (const std::size_t index : {0, 1})
+    CHECK(swapped["completions"][index]["token_ids"] == roomy["completions"][index]["token_ids"]);
 }
 
 TEST_CASE("padding and prompts that come together are skipped, and no text changes") {

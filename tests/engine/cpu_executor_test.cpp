@@ -216,7 +216,7 @@ TEST_CASE("models that the kernels cannot run are refused") {
   other.gqa().heads.num_key_value_heads = 1;
   weights.shape.kinds.push_back(other);
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4, .dtype = Dtype::kivi4}, 1),
-                      ContainsSubstring("layers of different heads"));
+                      ContainsSubstring("kivi4 cannot serve gqa: it needs equal heads and groups in all layers"));
   weights.shape.kinds.back().gqa().heads.head_dim = 32;
   REQUIRE_THROWS_WITH(CpuExecutor(weights, {.num_blocks = 4}, 1), ContainsSubstring("layers of different head"));
 }

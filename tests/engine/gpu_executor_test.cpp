@@ -9,6 +9,7 @@
 #include "engine/executors/open_executor.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "lower/kv/kv_memory.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
@@ -87,10 +88,30 @@ TEST_CASE("critical blocks take what is counted with their first step, and nothi
   const DeviceCounts first = device->counts();
   const double of_batch = 4 * (2 * (8 + 1) + 8);  // new tokens of each phase; budgets
   CHECK(static_cast<double>(first.allocated - made.allocated) ==
-        8 * gpu_kv_policy_memory(shape, stepper.engine()).value() + of_batch);
+        8 * lower::kv_policy_memory(lower::DeviceKind::gpu, shape, stepper.engine()).value() + of_batch);
   static_cast<void>(stepper.step({{1, Phase::prefill, tokens_from(7, 100)}, {0, Phase::decode, {5}}}));
   static_cast<void>(stepper.step({{0, Phase::decode, {6}}, {1, Phase::decode, {40}}}));
   CHECK(device->counts().allocations == first.allocations);
+}
+
+TEST_CASE("sinks and heavy hitters take what is counted with each new sequence, and leave it to the next", "[gpu]") {
+  for (const KvRetention& retention :
+       {KvRetention{.policy = RetentionPolicy::sinks, .sink_tokens = 3, .window_tokens = 8},
+        KvRetention{.policy = RetentionPolicy::heavy_hitters, .window_tokens = 8, .heavy_hitter_tokens = 6}}) {
+    INFO(name(retention.policy));
+    const auto device = std::make_shared<CountingDevice>(kernels::gpu::open_host_device({}));
+    const ModelShape shape = small_model(2);
+    Stepper stepper(device, random_weights(shape, 9), {.kv_dtype = Dtype::f16, .retention = retention});
+    static_cast<void>(stepper.step({{0, Phase::prefill, tokens_from(3, 9)}}));
+    const DeviceCounts first = device->counts();
+    static_cast<void>(stepper.step({{1, Phase::prefill, tokens_from(7, 5)}, {0, Phase::decode, {5}}}));
+    const DeviceCounts second = device->counts();
+    CHECK(static_cast<double>(second.allocated - first.allocated) ==
+          lower::kv_policy_memory(lower::DeviceKind::gpu, shape, stepper.engine()).value());
+    stepper.executor().forget(0);
+    static_cast<void>(stepper.step({{2, Phase::prefill, tokens_from(11, 6)}, {1, Phase::decode, {6}}}));
+    CHECK(device->counts().allocations == second.allocations);
+  }
 }
 
 TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu]") {

@@ -1,6 +1,8 @@
 // Requests served with the GPU kernels, run on the host: what is preempted and computed again or swapped, what prefix
 // caching finds, and what a policy drops changes no logits beyond roundings.
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,7 +44,7 @@ struct Served {
   std::map<std::pair<int, int>, Logits> rows;
   int preemptions = 0;
   std::int64_t cached_tokens = 0;
-  int swaps = 0;
+  std::int64_t swaps = 0;
 };
 
 EngineOptions serving_options(const ModelShape& shape) {
@@ -56,8 +58,8 @@ EngineOptions serving_options(const ModelShape& shape) {
   return options;
 }
 
-// Two prefixes that the prompts begin with.
-Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecutor& executor) {
+// Two prefixes that the prompts begin with; `samples` of each prompt.
+Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecutor& executor, int samples = 1) {
   RequestWorkload workload{.requests = 8};
   workload.prompt = {LengthKind::uniform, 1, 0, 17, 48};
   workload.output = {LengthKind::uniform, 1, 0, 2, 16};
@@ -71,22 +73,37 @@ Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecuto
   WallClock clock;
   ServingLoop loop({planner_of(shape, options), scheduler, executor, kept, clock}, {});
   RequestSource source(workload);
-  loop.run(source);
-  return {std::move(kept.rows), scheduler.num_preemptions(), loop.report().num_cached_tokens,
-          static_cast<int>(scheduler.swaps().preemptions)};
+  while (std::optional<Request> request = source.next()) {
+    request->id *= samples, request->n = samples;
+    REQUIRE_FALSE(loop.submit(*std::move(request)));
+  }
+  loop.run();
+  const ServingReport& report = loop.report();
+  return {std::move(kept.rows), report.num_preemptions, report.num_cached_tokens, report.swaps.preemptions};
 }
 
-Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks) {
+Served serve_on_cpu(const ModelWeights& weights, const EngineOptions& options, int samples = 1) {
+  CpuExecutor executor(weights,
+                       {.num_blocks = kManyBlocks,
+                        .block_size = kBlock,
+                        .dtype = options.kv_cache_dtype,
+                        .policy = options.kv_retention.policy},
+                       2);
+  return serve(weights.shape, options, executor, samples);
+}
+
+Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks, int samples = 1) {
   const bool swaps = options.preemption_mode == PreemptionMode::swap;
   GpuExecutor executor(
       host_gpu(), weights,
       {.num_blocks = num_blocks,
        .block_size = kBlock,
        .dtype = options.kv_cache_dtype,
-       .num_host_blocks = swaps ? kHostBlocks : 0},
+       .num_host_blocks = swaps ? kHostBlocks : 0,
+       .policy = options.kv_retention.policy},
       {.activation_dtype = Dtype::f32,
        .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
-  return serve(weights.shape, options, executor);
+  return serve(weights.shape, options, executor, samples);
 }
 
 void check_alike(const Served& actual, const Served& expected, double tolerance) {
@@ -97,27 +114,27 @@ void check_alike(const Served& actual, const Served& expected, double tolerance)
   }
 }
 
-void check_serving(const ModelWeights& weights, double tolerance) {
+void check_serving(const ModelWeights& weights, double tolerance, const KvRetention& retention = {}, int samples = 1) {
   EngineOptions options = serving_options(weights.shape);
-  CpuExecutor cpu(weights, {.num_blocks = kManyBlocks, .block_size = kBlock, .dtype = Dtype::f16}, 2);
-  const Served expected = serve(weights.shape, options, cpu);
+  options.kv_retention = retention;
+  const Served expected = serve_on_cpu(weights, options, samples);
   CHECK(expected.preemptions == 0);
-  const Served roomy = serve_on_gpu(weights, options, kManyBlocks);
+  const Served roomy = serve_on_gpu(weights, options, kManyBlocks, samples);
   CHECK(roomy.preemptions == 0);
   check_alike(roomy, expected, tolerance);
-  const Served cramped = serve_on_gpu(weights, options, kFewBlocks);
+  const Served cramped = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(cramped.preemptions > 0);
   check_alike(cramped, expected, tolerance);
   options.enable_prefix_caching = true;
-  const Served cached = serve_on_gpu(weights, options, kManyBlocks);
+  const Served cached = serve_on_gpu(weights, options, kManyBlocks, samples);
   CHECK(cached.cached_tokens > 0);
   check_alike(cached, expected, tolerance);
-  const Served both = serve_on_gpu(weights, options, kFewBlocks);
+  const Served both = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(both.preemptions > 0);
   CHECK(both.cached_tokens > 0);
   check_alike(both, expected, tolerance);
   options.preemption_mode = PreemptionMode::swap;
-  const Served swapped = serve_on_gpu(weights, options, kFewBlocks);
+  const Served swapped = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(swapped.swaps > 0);
   check_alike(swapped, expected, tolerance);
 }
@@ -129,8 +146,7 @@ void check_policy(const ModelWeights& weights, const KvRetention& retention, Dty
   options.kv_retention = retention;
   options.kv_cache_dtype = kv_dtype;
   REQUIRE(problems(options).empty());
-  CpuExecutor cpu(weights, {.num_blocks = kManyBlocks, .block_size = kBlock, .dtype = kv_dtype}, 2);
-  const Served expected = serve(weights.shape, options, cpu);
+  const Served expected = serve_on_cpu(weights, options);
   check_alike(serve_on_gpu(weights, options, kManyBlocks), expected, tolerance);
   const Served cramped = serve_on_gpu(weights, options, 18);
   CHECK(cramped.preemptions > 0);
@@ -149,6 +165,14 @@ TEST_CASE("latents on --device host-gpu: preemption, swapping and prefix caching
 TEST_CASE("K and V on --device host-gpu: preemption, swapping and prefix caching change no logits", "[gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 42);
   check_serving(weights, (3 * weights.shape.num_layers() + 1) * 0x1p-11);
+}
+
+// Bounds of keys go where the blocks go: to a prompt's other samples, to who begins with its prefix, to the host and
+// back.
+TEST_CASE("critical blocks on --device host-gpu: samples, swapping and prefix caching change no logits", "[gpu]") {
+  const ModelWeights weights = random_weights(small_model(2), 47);
+  const KvRetention retention{.policy = RetentionPolicy::critical_blocks, .kv_budget = 0.4};
+  check_serving(weights, (3 * weights.shape.num_layers() + 1) * 0x1p-11, retention, 2);
 }
 
 // Texts are longer than the model was trained on.

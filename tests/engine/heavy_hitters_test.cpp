@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/cpu_executor.hpp"
+#include "lower/kv/kv_memory.hpp"
 #include "model/plan_step.hpp"
 #include "tests/engine/support/dense_llama.hpp"
 #include "tests/engine/support/golden_model.hpp"
@@ -142,11 +143,36 @@ class Engine {
   HeavyHitters hitters_;
 };
 
+ModelShape two_layers(int kv_heads, int longest_text) {
+  return {.kinds = {{.attention = Gqa{.heads = {4, kv_heads, 0}}}},
+          .layers = {0, 0},
+          .max_position_embeddings = longest_text};
+}
+
 }  // namespace
+
+TEST_CASE("H2O has the places that are counted, and no more than a text is long") {
+  for (const auto& [longest, places] : {std::pair{20, 13}, {9, 9}}) {
+    const ModelShape shape = two_layers(2, longest);
+    HeavyHitters hitters(shape);
+    EngineOptions options;
+    options.block_size = 4;
+    options.kv_retention = hitters_of(6, 7);
+    hitters.begin({.ops = {},
+                   .batch = {.sequences = {slice_at(options.kv_retention, 4, 0, 5)},
+                             .token_ids = {},
+                             .block_tables = {blocks_for(options.kv_retention, 4)}},
+                   .kv_retention = options.kv_retention},
+                  4);
+    CHECK(hitters.positions(7, 1, 1).size() == static_cast<std::size_t>(places));
+    CHECK(lower::kv_policy_memory(lower::DeviceKind::cpu, shape, options).value() ==
+          2 * 2 * places * (sizeof(float) + sizeof(std::int32_t)));
+  }
+}
 
 TEST_CASE("H2O sees what the published procedure sees, the token itself counted in the window") {
   for (const int kv_heads : {1, 2, 4}) {
-    const ModelShape shape{.kinds = {{.attention = Gqa{.heads = {4, kv_heads, 0}}}}, .layers = {0, 0}};
+    const ModelShape shape = two_layers(kv_heads, 250);
     for (const auto& [hitters, recent] : {std::pair{6, 6}, {1, 20}, {12, 0}, {5, 9}}) {
       INFO(kv_heads << " KV heads, " << hitters << " heavy hitters, " << recent << " recent tokens");
       Engine engine(shape, hitters_of(hitters, recent + 1));

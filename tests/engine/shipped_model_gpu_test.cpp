@@ -67,6 +67,7 @@ std::vector<std::string> texts_on(DeviceKind device, const EngineOptions& engine
     requests.push_back({.prompt = prompt, .max_tokens = 10, .eos = EosHandling::ignore});
   const Generation generation = generator.generate(requests);
   CHECK((generation.report.num_preemptions > 0) == !drops_tokens(engine.kv_retention.policy));
+  CHECK((generation.report.swaps.preemptions > 0) == (engine.preemption_mode == PreemptionMode::swap));
   std::vector<std::string> texts;
   for (const Completion& completion : generation.completions) texts.push_back(completion.text);
   return texts;

@@ -117,7 +117,7 @@ TEST_CASE("states of gated delta nets are held by the sequences that run", "[tab
   const Capacity held = capacity(a100_like(), model, options, 100);
   const double state = 24 * (4.0 * 32 * 128 * 128 + 2.0 * 3 * (2 * 16 * 128 + 32 * 128));
   CHECK(held.state.value() == Approx(state));
-  CHECK(held.residuals == Bytes());
+  CHECK(held.kept_apart == Bytes());
   // As many blocks as the state and 100 tokens take, rounded up.
   const auto blocks_each =
       static_cast<std::int64_t>(std::ceil((std::ceil(state / (8 * 2 * 2.0 * 8 * 128)) + 100) / 16));

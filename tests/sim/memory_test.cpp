@@ -217,9 +217,9 @@ TEST_CASE("how many sequences fit: whole blocks, after weights and activations")
   options.max_num_seqs = 32;
   options.kv_residual_tokens = 96;
   const Capacity kivi = capacity(machine, llama_3_8b(), options, 16);
-  CHECK(kivi.residuals.value() == 32 * 96 * 131072.0);  // 96 tokens in F16 for each of 32 sequences
+  CHECK(kivi.kept_apart.value() == 32 * 96 * 131072.0);  // 96 tokens in F16 for each of 32 sequences
   CHECK(kivi.kv_budget.value() == Approx(32 * 1073741824.0 * 0.9 - kivi.weights.value() - kivi.activations.value() -
-                                         kivi.residuals.value() - kivi.buffers.value()));
+                                         kivi.kept_apart.value() - kivi.buffers.value()));
   CHECK(kivi.max_sequences == 32);
 
   machine.memory.back().size = 8 * kGiB;

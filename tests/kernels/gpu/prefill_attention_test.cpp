@@ -3,8 +3,7 @@
 
 #include "kernels/reference/reference_kernels.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
-#include "tests/kernels/gpu/device_under_test.hpp"
-#include "tests/kernels/paged_sequences.hpp"
+#include "tests/kernels/gpu/cached_attention.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
@@ -72,42 +71,6 @@ struct Expected {
   std::vector<float> out, magnitude;
 };
 
-std::vector<float> run_on(Device& device, const Case& test, const PagedAttentionArgs& args,
-                          const std::vector<std::byte>& queries) {
-  const auto& cache = args.cache;
-  const auto values = number_of(cache.num_blocks) * number_of(cache.num_kv_heads) * number_of(cache.block_size) *
-                      number_of(cache.head_dim);
-  const auto num_seqs = number_of(args.num_seqs);
-  const DeviceTensor q(device, queries), k(device, cache.k, bytes_of(cache.dtype, values)),
-      v(device, cache.v, bytes_of(cache.dtype, values));
-  const DeviceTensor tables(device, args.block_tables, num_seqs * number_of(args.max_blocks_per_seq) * 4);
-  const DeviceTensor starts(device, args.query_start_loc, (num_seqs + 1) * 4);
-  const DeviceTensor contexts(device, args.context_lens, num_seqs * 4);
-  const DeviceTensor slopes(device, args.alibi_slopes, test.alibi ? number_of(args.num_heads) * 4 : 0);
-  const auto width = args.num_heads * cache.head_dim;
-  const DeviceTensor out(device, bytes_of(test.out, number_of(args.query_start_loc[args.num_seqs] * width)));
-  int longest = 0;
-  for (const NewTokens& call : test.calls) longest = std::max(longest, call.tokens);
-  KvCacheView view = cache;
-  view.k = k.as(), view.v = v.as();
-  device.prefill_attention({.q = {q.as(), test.q},
-                            .q_stride = args.q_stride,
-                            .cache = view,
-                            .block_tables = tables.as<std::int32_t>(),
-                            .max_blocks_per_seq = args.max_blocks_per_seq,
-                            .query_start_loc = starts.as<std::int32_t>(),
-                            .context_lens = contexts.as<std::int32_t>(),
-                            .max_query_len = longest,
-                            .out = {out.as(), test.out},
-                            .num_seqs = args.num_seqs,
-                            .num_heads = args.num_heads,
-                            .scale = args.scale,
-                            .score_cap = ScoreCap(args.logit_soft_cap),
-                            .alibi_slopes = test.alibi ? slopes.as<float>() : nullptr,
-                            .sliding_window = args.sliding_window});
-  return out.read_numbers(test.out);
-}
-
 // The block tables, without the blocks that no query's window reaches: they may belong to others by then.
 std::vector<std::int32_t> tables_in_window(const Case& test, const PagedAttentionArgs& args) {
   const auto width = number_of(args.max_blocks_per_seq);
@@ -144,7 +107,9 @@ void check(const Case& test) {
     const Expected expected(args);
     const double of_weights = weight_error(test);
     for_each_device([&](Device& device) {
-      const auto got = run_on(device, test, args, queries.bytes);
+      const CacheOnDevice cache(device, args.cache);
+      const auto got =
+          attend(device, {.phase = Phase::prefill, .query = test.q, .out = test.out}, args, cache.view, queries.bytes);
       REQUIRE(got.size() == expected.out.size());
       for (std::size_t i = 0; i < got.size(); ++i) {
         // Errors of weights move the output towards or away from each V: at most by their share of |V| + |out|.

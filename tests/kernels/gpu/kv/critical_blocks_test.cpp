@@ -2,35 +2,19 @@
 #include "kernels/gpu/kv/critical_blocks.hpp"
 
 #include "core/error.hpp"
-#include "lower/dculab_gpu/paged_attention_tiling.hpp"
-#include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/cached_attention.hpp"
 #include "tests/kernels/kv/choice_case.hpp"
-#include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
 
-// What one call of PagedSequences has, on a device.
-struct DeviceCall {
+struct DeviceCall : CallOnDevice {
   DeviceCall(Device& device, const PagedAttentionArgs& args)
-      : view(args.cache),
-        k(device, args.cache.k, cache_bytes(args.cache)),
-        v(device, args.cache.v, cache_bytes(args.cache)),
-        q(device, args.q, sizeof(float) * static_cast<std::size_t>(tokens(args) * args.q_stride)),
-        tables(device, args.block_tables, words(args.num_seqs * args.max_blocks_per_seq)),
-        starts(device, args.query_start_loc, words(args.num_seqs + 1)),
-        contexts(device, args.context_lens, words(args.num_seqs)) {
-    view.k = k.as(), view.v = v.as();
-  }
-  static std::size_t words(int count) { return sizeof(std::int32_t) * static_cast<std::size_t>(count); }
-  static int tokens(const PagedAttentionArgs& args) { return args.query_start_loc[args.num_seqs]; }
-  static std::size_t cache_bytes(const KvCacheView& view) {
-    return bytes_of(view.dtype,
-                    static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size * view.head_dim);
-  }
+      : CallOnDevice(device, args,
+                     std::vector<float>(args.q, args.q + args.query_start_loc[args.num_seqs] * args.q_stride)),
+        cache(device, args.cache) {}
 
-  KvCacheView view;
-  DeviceTensor k, v, q, tables, starts, contexts;
+  CacheOnDevice cache;
 };
 
 std::size_t num_bounds(const KvCacheView& cache) {
@@ -38,17 +22,14 @@ std::size_t num_bounds(const KvCacheView& cache) {
 }
 
 void update(Device& device, const PagedAttentionArgs& args, const DeviceCall& call, const DeviceTensor& bounds) {
-  int most = 0;
-  for (int seq = 0; seq < args.num_seqs; ++seq)
-    most = std::max(most, args.query_start_loc[seq + 1] - args.query_start_loc[seq]);
-  device.update_block_bounds({.cache = call.view,
+  device.update_block_bounds({.cache = call.cache.view,
                               .bounds = bounds.as<BlockBounds>(),
                               .block_tables = call.tables.as<std::int32_t>(),
                               .max_blocks_per_seq = args.max_blocks_per_seq,
-                              .query_start_loc = most > 1 ? call.starts.as<std::int32_t>() : nullptr,
+                              .query_start_loc = call.longest_query > 1 ? call.starts.as<std::int32_t>() : nullptr,
                               .context_lens = call.contexts.as<std::int32_t>(),
                               .num_seqs = args.num_seqs,
-                              .max_tokens_per_seq = most});
+                              .max_tokens_per_seq = call.longest_query});
 }
 
 void update_on_host(const PagedAttentionArgs& args, std::vector<BlockBounds>& bounds) {
@@ -86,12 +67,12 @@ std::vector<float> decode(Device& device, const PagedAttentionArgs& args, const 
                           ChoiceMemory& memory) {
   const int kv_heads = args.cache.num_kv_heads, group_size = args.num_heads / kv_heads, head_dim = args.cache.head_dim;
   const int width = args.num_heads * head_dim;
-  const int longest = *std::max_element(args.context_lens, args.context_lens + args.num_seqs);
+  const int longest = call.longest_context;
   DeviceChoice choice(device, memory, sizeof(float) * memory.queries.size());
   const DeviceTensor budget(device, budgets);
   device.choose_critical_blocks({.q = {call.q.as(), Dtype::f32},
                                  .q_stride = args.q_stride,
-                                 .cache = call.view,
+                                 .cache = call.cache.view,
                                  .bounds = bounds.as<BlockBounds>(),
                                  .block_tables = call.tables.as<std::int32_t>(),
                                  .max_blocks_per_seq = args.max_blocks_per_seq,
@@ -108,7 +89,7 @@ std::vector<float> decode(Device& device, const PagedAttentionArgs& args, const 
                                                                                  head_dim, longest, partition_tokens)));
   device.paged_attention(over_chosen_blocks({.q = {call.q.as(), Dtype::f32},
                                              .q_stride = args.q_stride,
-                                             .cache = call.view,
+                                             .cache = call.cache.view,
                                              .block_tables = call.tables.as<std::int32_t>(),
                                              .max_blocks_per_seq = args.max_blocks_per_seq,
                                              .context_lens = call.contexts.as<std::int32_t>(),

@@ -7,8 +7,7 @@
 #include "kernels/number_format.hpp"
 #include "kernels/reference/kv/heavy_hitters.hpp"
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
-#include "tests/kernels/gpu/device_under_test.hpp"
-#include "tests/kernels/paged_sequences.hpp"
+#include "tests/kernels/gpu/cached_attention.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
@@ -18,22 +17,9 @@ constexpr int kLayers = 2, kLayer = 1;  // what other layers have stays as it is
 // What a step has on a device. Sums begin at 0.5, positions are 3 times the places, of all layers.
 struct ScoredStep {
   ScoredStep(Device& device, const PagedAttentionArgs& args, const std::vector<float>& queries, int places)
-      : view(args.cache),
-        capacity(places),
-        k(device, args.cache.k,
-          bytes_of(view.dtype,
-                   static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size * view.head_dim)),
-        q(device, queries),
-        tables(device, args.block_tables, words(args.num_seqs * args.max_blocks_per_seq)),
-        starts(device, args.query_start_loc, words(args.num_seqs + 1)),
-        contexts(device, args.context_lens, words(args.num_seqs)) {
-    view.k = k.as(), view.v = nullptr;
-    if (view.dtype == Dtype::int8) {
-      const auto rows = static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size;
-      scales = std::make_unique<DeviceTensor>(device, args.cache.extras.as<Int8KvScales>().k, rows * sizeof(float));
-      view.extras = Int8KvScales{.k = scales->as<float>()};
-    }
-    const auto rows = static_cast<std::size_t>(kLayers * view.num_kv_heads);
+      : call(device, args, queries), cache(device, args.cache), capacity(places) {
+    cache.view.v = nullptr;
+    const auto rows = static_cast<std::size_t>(kLayers * args.cache.num_kv_heads);
     std::vector<std::int32_t> positions(rows * static_cast<std::size_t>(capacity));
     for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = 3 * static_cast<int>(i % std::size_t(capacity));
     std::vector<HeavyHitterState> of_sequences;
@@ -49,17 +35,16 @@ struct ScoredStep {
     states = std::make_unique<DeviceTensor>(device, of_sequences);
     next_positions = std::make_unique<DeviceTensor>(device, next);
   }
-  static std::size_t words(int count) { return sizeof(std::int32_t) * static_cast<std::size_t>(count); }
 
   void run(Device& device, const PagedAttentionArgs& args, int window) const {
-    device.attention_scores({.q = {q.as(), Dtype::f32},
+    device.attention_scores({.q = {call.q.as(), Dtype::f32},
                              .q_stride = args.q_stride,
-                             .cache = view,
-                             .block_tables = tables.as<std::int32_t>(),
+                             .cache = cache.view,
+                             .block_tables = call.tables.as<std::int32_t>(),
                              .max_blocks_per_seq = args.max_blocks_per_seq,
-                             .query_start_loc = starts.as<std::int32_t>(),
-                             .context_lens = contexts.as<std::int32_t>(),
-                             .max_context_len = *std::max_element(args.context_lens, args.context_lens + args.num_seqs),
+                             .query_start_loc = call.starts.as<std::int32_t>(),
+                             .context_lens = call.contexts.as<std::int32_t>(),
+                             .max_context_len = call.longest_context,
                              .num_seqs = args.num_seqs,
                              .num_heads = args.num_heads,
                              .scale = args.scale,
@@ -70,11 +55,11 @@ struct ScoredStep {
                              .window = window});
   }
 
-  KvCacheView view;
+  CallOnDevice call;
+  CacheOnDevice cache;
   int capacity;
-  DeviceTensor k, q, tables, starts, contexts;
   std::vector<std::unique_ptr<DeviceTensor>> sums, position, slots;
-  std::unique_ptr<DeviceTensor> states, next_positions, scales;
+  std::unique_ptr<DeviceTensor> states, next_positions;
 };
 
 // Queries that halves hold, as the kernel multiplies them.

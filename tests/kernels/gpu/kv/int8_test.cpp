@@ -1,36 +1,13 @@
 // An int8 KV cache on the GPU: the reference's codes and scales, and attention over them.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <tuple>
 
 #include "kernels/gpu/numbers.hpp"
-#include "kernels/number_format.hpp"
-#include "lower/dculab_gpu/paged_attention_tiling.hpp"
-#include "tests/kernels/gpu/device_under_test.hpp"
-#include "tests/kernels/paged_sequences.hpp"
+#include "tests/kernels/gpu/cached_attention.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
-
-// A cache on a device, as one on the host.
-struct Int8Cache {
-  Int8Cache(Device& device, const KvCacheView& host)
-      : view(host),
-        k(device, host.k, rows(host) * std::size_t(host.head_dim)),
-        v(device, host.v, rows(host) * std::size_t(host.head_dim)),
-        k_scales(device, host.extras.as<Int8KvScales>().k, rows(host) * sizeof(float)),
-        v_scales(device, host.extras.as<Int8KvScales>().v, rows(host) * sizeof(float)) {
-    view.k = k.as(), view.v = v.as();
-    view.extras = Int8KvScales{.k = k_scales.as<float>(), .v = v_scales.as<float>()};
-  }
-  static std::size_t rows(const KvCacheView& view) {
-    return static_cast<std::size_t>(view.num_blocks) * view.num_kv_heads * view.block_size;
-  }
-
-  KvCacheView view;
-  DeviceTensor k, v, k_scales, v_scales;
-};
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
@@ -38,103 +15,13 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   });
 }
 
-struct Int8Case {
-  AttentionShape shape;
-  int block_size = 16, partition_tokens = 0;
-  Dtype query = Dtype::f16;
-};
-
 constexpr AttentionShape shape_of(int heads, int kv_heads, int head_dim) {
   return {.num_heads = heads, .num_kv_heads = kv_heads, .head_dim = head_dim, .dtype = Dtype::int8};
 }
 
-// Queries that halves hold, in a format.
-std::vector<std::byte> stored_queries(const PagedAttentionArgs& args, Dtype dtype, std::vector<float>& values) {
-  const auto count = static_cast<std::size_t>(args.query_start_loc[args.num_seqs] * args.q_stride);
-  std::vector<std::byte> bytes(bytes_of(dtype, count));
-  values.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] = std::isnan(args.q[i]) ? args.q[i] : f32_from_f16(f16_from_f32(args.q[i]));
-    reference::store_value(bytes.data(), dtype, i, values[i]);
-  }
-  return bytes;
-}
-
-std::vector<float> attend(Device& device, const Int8Case& test, const PagedAttentionArgs& args,
-                          const std::vector<std::byte>& queries, bool is_prefill) {
-  const Int8Cache cache(device, args.cache);
-  const auto seqs = static_cast<std::size_t>(args.num_seqs);
-  const int tokens = args.query_start_loc[args.num_seqs];
-  int longest = 0, longest_query = 0;
-  for (int seq = 0; seq < args.num_seqs; ++seq) {
-    longest = std::max(longest, args.context_lens[seq]);
-    longest_query = std::max(longest_query, args.query_start_loc[seq + 1] - args.query_start_loc[seq]);
-  }
-  const DeviceTensor q(device, queries);
-  const DeviceTensor tables(device, args.block_tables, 4 * seqs * static_cast<std::size_t>(args.max_blocks_per_seq));
-  const DeviceTensor starts(device, args.query_start_loc, 4 * (seqs + 1)),
-      contexts(device, args.context_lens, 4 * seqs);
-  const DeviceTensor out(device,
-                         sizeof(float) * static_cast<std::size_t>(tokens * args.num_heads * args.cache.head_dim));
-  const DeviceTensor workspace(
-      device, sizeof(float) * static_cast<std::size_t>(paged_attention_workspace(
-                                  tokens, args.num_heads, args.cache.head_dim, longest, test.partition_tokens)));
-  if (is_prefill)
-    device.prefill_attention({.q = {q.as(), test.query},
-                              .q_stride = args.q_stride,
-                              .cache = cache.view,
-                              .block_tables = tables.as<std::int32_t>(),
-                              .max_blocks_per_seq = args.max_blocks_per_seq,
-                              .query_start_loc = starts.as<std::int32_t>(),
-                              .context_lens = contexts.as<std::int32_t>(),
-                              .max_query_len = longest_query,
-                              .out = {out.as(), Dtype::f32},
-                              .num_seqs = args.num_seqs,
-                              .num_heads = args.num_heads,
-                              .scale = args.scale});
-  else
-    device.paged_attention({.q = {q.as(), test.query},
-                            .q_stride = args.q_stride,
-                            .cache = cache.view,
-                            .block_tables = tables.as<std::int32_t>(),
-                            .max_blocks_per_seq = args.max_blocks_per_seq,
-                            .context_lens = contexts.as<std::int32_t>(),
-                            .max_context_len = longest,
-                            .out = {out.as(), Dtype::f32},
-                            .num_seqs = args.num_seqs,
-                            .num_heads = args.num_heads,
-                            .scale = args.scale,
-                            .partition_tokens = test.partition_tokens,
-                            .workspace = workspace.as<float>(),
-                            .queries = longest_query > 1 ? DecodeQueries{.start_loc = starts.as<std::int32_t>(),
-                                                                         .num_tokens = tokens,
-                                                                         .max_tokens_per_seq = longest_query}
-                                                         : DecodeQueries()});
-  return out.read_numbers(Dtype::f32);
-}
-
-// Scores have the error of f32 arithmetic, 2^-18 for those below 2^6. In prefill halves hold what codes stand for, and
-// the softmax's weights: a rounding of 2^-11 of each, which products of size 1 add up like a random walk, four times
-// that at the worst. An error e of the scores changes weights by 2 e, the result by 2 e max|v|; max|v| is below 6.
-void check_attention(const Int8Case& test, const std::vector<NewTokens>& calls, bool is_prefill) {
-  std::vector<int> lengths;
-  for (const NewTokens& call : calls) lengths.push_back(call.context);
-  PagedSequences sequences(test.shape, lengths);
-  sequences.page(test.block_size);
-  const bool in_halves = is_prefill && test.query == Dtype::f16;
-  const double score_error = 0x1p-18 + (in_halves ? 4 * 0x1p-11 / std::sqrt(3.0) : 0.0);
-  const double tolerance = 6 * (2 * score_error + (in_halves ? 2 * 0x1p-11 : 0.0));
-  sequences.run(calls, [&](PagedAttentionArgs args) {
-    std::vector<float> values;
-    const std::vector<std::byte> queries = stored_queries(args, test.query, values);
-    args.q = values.data();
-    reference::paged_attention(args);
-    const std::vector<float> expected(args.out, args.out + std::ptrdiff_t{args.query_start_loc[args.num_seqs]} *
-                                                               args.num_heads * args.cache.head_dim);
-    for_each_device([&](Device& device) {
-      CHECK(largest_difference(attend(device, test, args, queries, is_prefill), expected) <= tolerance);
-    });
-  });
+void check(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
+  check_attention(test, phase, calls,
+                  [](Device& device, const PagedAttentionArgs& args) { return CacheOnDevice(device, args.cache); });
 }
 
 }  // namespace
@@ -172,7 +59,7 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
   const std::vector<std::int64_t> own(static_cast<std::size_t>(heads), slots[3]);
   for_each_device([&](Device& device) {
     const CacheMemory untouched(Dtype::int8, 2 + 12 / block_size, heads, block_size, head_dim);
-    const Int8Cache cache(device, untouched.view);
+    const CacheOnDevice cache(device, untouched.view);
     const DeviceTensor values(device, kv), places(device, own);
     std::vector<std::int64_t> mapping = slots;
     if (by_head) mapping[3] = 5;  // that of its heads counts
@@ -196,29 +83,27 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
 }
 
 TEST_CASE("GPU decode attention over int8 agrees with the reference", "[gpu]") {
-  const Int8Case cases[] = {{shape_of(4, 2, 64)},
-                            {shape_of(5, 5, 80), 1, 32, Dtype::f32},
-                            {shape_of(8, 1, 128), 64, 0, Dtype::f32},
-                            {shape_of(12, 1, 32), 4, 64},
-                            {shape_of(3, 1, 256), 256}};
+  const CachedCase cases[] = {{shape_of(4, 2, 64)},
+                              {shape_of(5, 5, 80), 1, 32, 0, Dtype::f32},
+                              {shape_of(8, 1, 128), 64, 0, 0, Dtype::f32},
+                              {shape_of(12, 1, 32), 4, 64},
+                              {shape_of(3, 1, 256), 256}};
   std::size_t turn = 0;
   for (const Int8Case& test : cases) {
     if (thinned_out(turn++, 2)) continue;
-    INFO(test.shape.num_heads << " heads, " << test.shape.num_kv_heads << " of K and V, of " << test.shape.head_dim);
-    check_attention(test, {{0, 1, 1}, {1, 70, 1}, {2, 333, 1}}, false);
-    check_attention(test, {{0, 3, 2}, {1, 90, 3}}, false);  // several new tokens
+    check(test, Phase::decode, {{0, 1, 1}, {1, 70, 1}, {2, 333, 1}});
+    check(test, Phase::decode, {{0, 3, 2}, {1, 90, 3}});  // several new tokens
   }
 }
 
 TEST_CASE("GPU prefill attention over int8 agrees with the reference", "[gpu]") {
-  const Int8Case cases[] = {
-      {shape_of(4, 2, 64)},    {shape_of(5, 5, 80), 1, 0, Dtype::f32},   {shape_of(8, 1, 128), 64},
-      {shape_of(6, 2, 96), 7}, {shape_of(2, 1, 256), 16, 0, Dtype::f32}, {shape_of(4, 4, 32), 16}};
+  const CachedCase cases[] = {
+      {shape_of(4, 2, 64)},    {shape_of(5, 5, 80), 1, 0, 0, Dtype::f32},   {shape_of(8, 1, 128), 64},
+      {shape_of(6, 2, 96), 7}, {shape_of(2, 1, 256), 16, 0, 0, Dtype::f32}, {shape_of(4, 4, 32), 16}};
   std::size_t turn = 0;
   for (const Int8Case& test : cases) {
     if (thinned_out(turn++, 3)) continue;
-    INFO(test.shape.num_heads << " heads, " << test.shape.num_kv_heads << " of K and V, of " << test.shape.head_dim);
-    check_attention(test, {{0, 1, 1}, {1, 41, 41}, {2, 70, 33}}, true);
+    check(test, Phase::prefill, {{0, 1, 1}, {1, 41, 41}, {2, 70, 33}});
   }
 }
 

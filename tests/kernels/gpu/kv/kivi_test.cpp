@@ -4,7 +4,7 @@
 
 #include "kernels/number_format.hpp"
 #include "lower/dculab_gpu/kivi_tiling.hpp"
-#include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/cached_attention.hpp"
 #include "tests/kernels/kv/kivi_case.hpp"
 
 namespace dculab::kernels::gpu {
@@ -81,114 +81,10 @@ void advance_on(Device& device, const KiviArgs& args, KiviCase& work, Dtype dtyp
   work.residual_v = memory.residual_v.read<std::uint16_t>();
 }
 
-struct Case {
-  AttentionShape shape;
-  int block_size = 16, partition_tokens = 0, heads_per_workgroup = 0;
-  Dtype query = Dtype::f16;
-};
-
-struct Lengths {
-  int context = 0, query = 0, tokens = 0;
-};
-
-Lengths longest_of(const PagedAttentionArgs& args) {
-  Lengths longest;
-  for (int seq = 0; seq < args.num_seqs; ++seq) {
-    longest.context = std::max(longest.context, args.context_lens[seq]);
-    longest.query = std::max(longest.query, args.query_start_loc[seq + 1] - args.query_start_loc[seq]);
-  }
-  longest.tokens = args.query_start_loc[args.num_seqs];
-  return longest;
-}
-
-std::vector<float> attend(Device& device, const Case& test, const PagedAttentionArgs& args,
-                          const std::vector<std::byte>& queries, bool is_prefill) {
-  const auto seqs = static_cast<std::size_t>(args.num_seqs);
-  const Lengths longest = longest_of(args);
-  const KiviMemory memory(device, args.cache, record_bytes(args.cache), longest.tokens, args.num_seqs, args.num_seqs,
-                          test.query);
-  const DeviceTensor q(device, queries), starts(device, args.query_start_loc, 4 * (seqs + 1)),
-      contexts(device, args.context_lens, 4 * seqs);
-  const DeviceTensor tables(device, args.block_tables, 4 * seqs * static_cast<std::size_t>(args.max_blocks_per_seq));
-  const DeviceTensor slopes(device, args.alibi_slopes,
-                            args.alibi_slopes == nullptr ? 0 : 4 * static_cast<std::size_t>(args.num_heads));
-  const DeviceTensor out(
-      device, sizeof(float) * static_cast<std::size_t>(longest.tokens * args.num_heads * args.cache.head_dim));
-  const DeviceTensor workspace(device, sizeof(float) * static_cast<std::size_t>(paged_attention_workspace(
-                                                           args.num_seqs, args.num_heads, args.cache.head_dim,
-                                                           longest.context, test.partition_tokens)));
-  const float* const alibi = args.alibi_slopes == nullptr ? nullptr : slopes.as<float>();
-  if (is_prefill)
-    device.prefill_attention({.q = {q.as(), test.query},
-                              .q_stride = args.q_stride,
-                              .cache = memory.view,
-                              .block_tables = tables.as<std::int32_t>(),
-                              .max_blocks_per_seq = args.max_blocks_per_seq,
-                              .query_start_loc = starts.as<std::int32_t>(),
-                              .context_lens = contexts.as<std::int32_t>(),
-                              .max_query_len = longest.query,
-                              .out = {out.as(), Dtype::f32},
-                              .num_seqs = args.num_seqs,
-                              .num_heads = args.num_heads,
-                              .scale = args.scale,
-                              .score_cap = ScoreCap(args.logit_soft_cap),
-                              .alibi_slopes = alibi,
-                              .sliding_window = args.sliding_window});
-  else
-    device.paged_attention({.q = {q.as(), test.query},
-                            .q_stride = args.q_stride,
-                            .cache = memory.view,
-                            .block_tables = tables.as<std::int32_t>(),
-                            .max_blocks_per_seq = args.max_blocks_per_seq,
-                            .context_lens = contexts.as<std::int32_t>(),
-                            .max_context_len = longest.context,
-                            .out = {out.as(), Dtype::f32},
-                            .num_seqs = args.num_seqs,
-                            .num_heads = args.num_heads,
-                            .scale = args.scale,
-                            .score_cap = ScoreCap(args.logit_soft_cap),
-                            .alibi_slopes = alibi,
-                            .sliding_window = args.sliding_window,
-                            .heads_per_workgroup = test.heads_per_workgroup,
-                            .partition_tokens = test.partition_tokens,
-                            .workspace = workspace.as<float>()});
-  return out.read_numbers(Dtype::f32);
-}
-
-// Queries that halves hold, as a format stores them; NaN between the tokens.
-std::vector<std::byte> stored_queries(const PagedAttentionArgs& args, Dtype dtype, std::vector<float>& values) {
-  values.assign(args.q, args.q + args.query_start_loc[args.num_seqs] * args.q_stride);
-  std::vector<std::byte> bytes(bytes_of(dtype, values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isnan(values[i])) values[i] = f32_from_f16(f16_from_f32(values[i]));
-    reference::store_value(bytes.data(), dtype, i, values[i]);
-  }
-  return bytes;
-}
-
-// Scores have the error of f32 arithmetic, 2^-18 for those below 2^6. In prefill halves hold what codes stand for, and
-// the softmax's weights: a rounding of 2^-11 of each, which products of size 1 add up like a random walk, four times
-// that at the worst. An error e of the scores changes weights by 2 e, the result by 2 e max|v|; max|v| is below 6.
-void check_attention(const Case& test, const std::vector<NewTokens>& calls, bool is_prefill) {
-  CAPTURE(name(test.shape.dtype), test.shape.num_heads, test.shape.num_kv_heads, test.shape.head_dim, test.block_size,
-          test.shape.residual_tokens, name(test.query));
-  std::vector<int> lengths;
-  for (const NewTokens& call : calls) lengths.push_back(call.context);
-  PagedSequences sequences(test.shape, lengths);
-  sequences.page(test.block_size);
-  const bool in_halves = is_prefill && test.query == Dtype::f16;
-  const double score_error = 0x1p-18 + (in_halves ? 4 * 0x1p-11 / std::sqrt(3.0) : 0.0);
-  const double tolerance = 6 * (2 * score_error + (in_halves ? 2 * 0x1p-11 : 0.0));
-  sequences.run(calls, [&](PagedAttentionArgs args) {
-    std::vector<float> values;
-    const std::vector<std::byte> queries = stored_queries(args, test.query, values);
-    args.q = values.data();
-    reference::paged_attention(args);
-    const std::vector<float> expected(args.out, args.out + std::ptrdiff_t{args.query_start_loc[args.num_seqs]} *
-                                                               args.num_heads * args.cache.head_dim);
-    for_each_device([&](Device& device) {
-      CHECK(largest_difference(attend(device, test, args, queries, is_prefill), expected) <= tolerance);
-    });
+void check(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
+  check_attention(test, phase, calls, [&](Device& device, const PagedAttentionArgs& args) {
+    return KiviMemory(device, args.cache, record_bytes(args.cache), args.query_start_loc[args.num_seqs], args.num_seqs,
+                      args.num_seqs, test.query);
   });
 }
 
@@ -225,39 +121,39 @@ TEST_CASE("GPU KIVI groups and residuals are the reference's bytes, in chunks of
 
 TEST_CASE("GPU decode attention over KIVI agrees with the reference", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
-  const Case cases[] = {{shape_of(dtype, 4, 2, 64)},          {shape_of(dtype, 3, 3, 96), 4, 32, 0, Dtype::f32},
-                        {shape_of(dtype, 8, 1, 128, 64), 64}, {shape_of(dtype, 6, 2, 32), 8, 64, 1},
-                        {shape_of(dtype, 5, 1, 256), 32, 48}, {shape_of(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
+  const CachedCase cases[] = {{shape_of(dtype, 4, 2, 64)},          {shape_of(dtype, 3, 3, 96), 4, 32, 0, Dtype::f32},
+                              {shape_of(dtype, 8, 1, 128, 64), 64}, {shape_of(dtype, 6, 2, 32), 8, 64, 1},
+                              {shape_of(dtype, 5, 1, 256), 32, 48}, {shape_of(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
   std::size_t turn = 0;
   for (const Case& test : cases) {
     if (thinned_out(turn++, 2)) continue;
-    check_attention(test, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}}, false);
+    check(test, Phase::decode, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}});
   }
 }
 
 TEST_CASE("GPU prefill attention over KIVI agrees with the reference", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
-  const Case cases[] = {{shape_of(dtype, 4, 2, 64)},        {shape_of(dtype, 3, 3, 96), 4, 0, 0, Dtype::f32},
-                        {shape_of(dtype, 8, 1, 128), 64},   {shape_of(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
-                        {shape_of(dtype, 5, 1, 32, 64), 8}, {shape_of(dtype, 1, 1, 256), 1}};
+  const CachedCase cases[] = {{shape_of(dtype, 4, 2, 64)},        {shape_of(dtype, 3, 3, 96), 4, 0, 0, Dtype::f32},
+                              {shape_of(dtype, 8, 1, 128), 64},   {shape_of(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
+                              {shape_of(dtype, 5, 1, 32, 64), 8}, {shape_of(dtype, 1, 1, 256), 1}};
   std::size_t turn = 0;
   for (const Case& test : cases) {
     if (thinned_out(turn++, 3)) continue;
-    check_attention(test, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}}, true);
+    check(test, Phase::prefill, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}});
   }
 }
 
 TEST_CASE("GPU attention over KIVI has windows, ALiBi and soft caps", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
-  const bool is_prefill = GENERATE(false, true);
+  const auto phase = GENERATE(Phase::decode, Phase::prefill);
   const auto query = GENERATE(Dtype::f16, Dtype::f32);
-  Case test{shape_of(dtype, 4, 2, 64), 8, 64, 0, query};
-  const int tokens = is_prefill ? 40 : 1;
-  const auto check = [&] { check_attention(test, {{0, 180, tokens}, {1, 45, tokens}}, is_prefill); };
-  SECTION("window in the quantized tokens") { test.shape.sliding_window = 100, check(); }
-  SECTION("window in the residual") { test.shape.sliding_window = 20, check(); }
-  SECTION("ALiBi") { test.shape.alibi = Alibi::on, check(); }
-  SECTION("soft cap") { test.shape.soft_cap = 2.5F, check(); }
+  CachedCase test{shape_of(dtype, 4, 2, 64), 8, 64, 0, query};
+  const int tokens = phase == Phase::prefill ? 40 : 1;
+  const auto agree = [&] { check(test, phase, {{0, 180, tokens}, {1, 45, tokens}}); };
+  SECTION("window in the quantized tokens") { test.shape.sliding_window = 100, agree(); }
+  SECTION("window in the residual") { test.shape.sliding_window = 20, agree(); }
+  SECTION("ALiBi") { test.shape.alibi = Alibi::on, agree(); }
+  SECTION("soft cap") { test.shape.soft_cap = 2.5F, agree(); }
 }
 
 TEST_CASE("GPU KIVI caches that no kernel is compiled for are refused", "[gpu]") {
