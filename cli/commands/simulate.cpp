@@ -25,6 +25,7 @@
 #include "files/output.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/scenario/taken_blocks.hpp"
 
@@ -211,6 +212,7 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<Simul
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     std::vector<Simulation> all = simulate_points(asked, serving_of(choices), choices.threads,
                                                   choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    for (const Simulation& simulation : all) add_warnings(report, study::refused_kv(simulation.server));
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric)
       add_choice(asked, all, scenario, choices.threads, report);

@@ -190,6 +190,7 @@ std::string points_rows(const SweepSpace& space, std::uint64_t begin, const conf
 void report_search(const SweepSpace& space, const SearchSummary& summary, const SearchOptions& options,
                    Report& report) {
   const std::vector<KeptPoint> told = told_points(summary);
+  warn_of_refused_kv(space, told, report);
   const PointTrusts trusts = trusts_of(space, told, options.workers());
   const Search search{space, summary, told, trusts};
   report_counts(space, summary, report);

@@ -11,6 +11,8 @@
 #include "sim/serving/step_confidence.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/scenario/served.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -91,6 +93,15 @@ void add_trust(const SweepSpace& space, const PointTrusts& trusts, std::uint64_t
   json["machine"] = trust.machine;
   json["basis"] = sim::name(trust.basis);
   json[space.is_served() ? "step_time_interval" : "interval_seconds"] = {trust.low, trust.high};
+}
+
+void warn_of_refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told, Report& report) {
+  PointPricer pricer(space);
+  for (const KeptPoint& point : told) {
+    const SweepCase& asked = pricer.at(point.number);
+    add_warnings(report, asked.is_served() ? study::refused_kv(asked.server_on(asked.machine))
+                                           : study::refused_kv(asked.machine, asked.model, asked.options));
+  }
 }
 
 void report_machines(const SweepSpace& space, const std::vector<KeptPoint>& told, const PointTrusts& trusts,

@@ -35,6 +35,9 @@ using PointTrusts = std::map<std::uint64_t, PointTrust>;
 // `machine`, `basis`, `interval_seconds` or `step_time_interval`; of a point that is not told nothing.
 void add_trust(const SweepSpace& space, const PointTrusts& trusts, std::uint64_t point, Json& json);
 
+// Warns of what the engine refuses of their KV caches.
+void warn_of_refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told, Report& report);
+
 // `leans_on` and `machine_facts` of each machine, as the first of its points has it; notes below the last table.
 void report_machines(const SweepSpace& space, const std::vector<KeptPoint>& told, const PointTrusts& trusts,
                      Report& report);

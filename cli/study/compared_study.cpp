@@ -10,6 +10,7 @@
 #include "cli/study/variant_cost.hpp"
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -139,6 +140,9 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
     const sim::Machine& machine = listed.machine;
     std::vector<ComparedPoint> points;
     for (const config::SweepPoint& point : sweep) points.push_back(cost_point(point, compare, listed));
+    for (const ComparedPoint& point : points)
+      for (const VariantCost& cost : point.costs)
+        add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
     const std::vector<Verdict> verdicts = judge(points, scenario);
     for (Table& table : reported_tables(verdicts, points, compare, machine.name))
       report.tables.push_back(std::move(table));

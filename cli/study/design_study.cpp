@@ -20,6 +20,7 @@
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -45,6 +46,7 @@ struct DecidedDesign {
   sim::Confidence trust;
   Seconds seconds;
   std::string bound;
+  std::vector<std::string> refused;  // study::refused_kv
 };
 
 [[nodiscard]] std::vector<Design> designs_of(const config::Scenario& scenario,
@@ -99,7 +101,9 @@ struct DecidedDesign {
   sim::price_step(machine, plan, price);
   const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, price.seconds);
   std::string bound = step_bound(price, machine);
-  return {std::move(machine), point.model, best, std::move(plan), trust, price.seconds, std::move(bound)};
+  std::vector<std::string> refused = study::refused_kv(machine, point.model, point.options);
+  return {std::move(machine), point.model,       best, std::move(plan), trust, price.seconds,
+          std::move(bound),   std::move(refused)};
 }
 
 // "128" for machine.compute_units at 2 x: what the figure has come to; other axes as they are written.
@@ -244,8 +248,11 @@ void study_designs(const config::Scenario& scenario, Report& report) {
   for (const std::string& name : scenario.machines) {
     const sim::Machine own = study::resolve_machine(scenario, name);
     DesignTable table(scenario, designs, own);
-    for (const Design& design : designs)
-      table.add(design, decide(design, study::resolve_machine(*design.points.front(), name)));
+    for (const Design& design : designs) {
+      DecidedDesign verdict = decide(design, study::resolve_machine(*design.points.front(), name));
+      add_warnings(report, verdict.refused);
+      table.add(design, std::move(verdict));
+    }
     table.finish(report);
   }
 }

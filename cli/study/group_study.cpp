@@ -16,6 +16,7 @@
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/measured_accuracy.hpp"
 #include "study/decide/preference.hpp"
+#include "study/scenario/served.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -239,6 +240,9 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
                              accuracy.model + ", with the same group sizes: a larger model may lose less");
   std::vector<MachineChoices> all;
   for (const sim::Machine& machine : machines) all.push_back(weigh(scenario, curve, machine));
+  for (const MachineChoices& choices : all)
+    for (const VariantCost& cost : choices.costs)
+      add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
   report.tables.push_back(summary_table(all));
   report.json["speed_model"] = scenario.model.name;
   report.json["accuracy_model"] = accuracy.model;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.hpp"
 #include "engine/kv/kv_layouts.hpp"
 #include "kernels/cpu/kv/kivi.hpp"
 #include "kernels/number_format.hpp"
@@ -47,15 +46,8 @@ void KiviSlice::after_attention(const CpuKvLayer& layer, Phase phase) {
 namespace {
 
 void require_kivi_served(const ModelShape& model, const KvCacheOptions& options) {
-  const Dtype dtype = options.dtype;
   require_equal_heads(model);
-  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
-  if (!std::ranges::all_of(model.kinds, has_own_kv))
-    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " cannot serve " + model.name +
-                     ": it needs K and V in every layer; use int8 or fp8_e4m3");
-  if (model.heads().head_dim % kernels::kKiviGroup != 0)
-    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " needs a head_dim that is a multiple of 32, not " +
-                     std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
+  require_storable_heads(model, options.dtype);
 }
 
 std::string kivi_beside(const KvCacheOptions& options) {

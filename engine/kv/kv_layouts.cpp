@@ -64,4 +64,13 @@ void require_equal_head_dims(const ModelShape& model) {
   }
 }
 
+void require_storable_heads(const ModelShape& model, Dtype dtype) {
+  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
+  if (!std::ranges::all_of(model.kinds, has_own_kv))
+    throw InputError("kv_cache_dtype " + std::string(name(dtype)) + " cannot serve " + model.name +
+                     ": it needs K and V in every layer; use int8 or fp8_e4m3");
+  if (const std::string found = head_dim_problem(dtype, model.heads().head_dim); !found.empty())
+    throw InputError(found);
+}
+
 }  // namespace dculab::engine

@@ -87,4 +87,8 @@ void require_equal_heads(const ModelShape& model);
 // All layers have heads of one size in the KV cache, however many. Throws InputError likewise.
 void require_equal_head_dims(const ModelShape& model);
 
+// All layers have K and V of their own, in heads that `dtype` stores. Throws InputError likewise. Precondition:
+// require_equal_head_dims.
+void require_storable_heads(const ModelShape& model, Dtype dtype);
+
 }  // namespace dculab::engine

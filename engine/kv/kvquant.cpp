@@ -23,13 +23,8 @@ namespace {
 
 void require_kvquant_served(const ModelShape& model, const KvCacheOptions& options) {
   require_equal_head_dims(model);
+  require_storable_heads(model, options.dtype);
   const std::string asked = "kv_cache_dtype " + std::string(name(options.dtype));
-  const auto has_own_kv = [](const LayerKind& kind) { return kind.has_kv_heads() && !kind.gqa().shares_kv; };
-  if (!std::ranges::all_of(model.kinds, has_own_kv))
-    throw InputError(asked + " cannot serve " + model.name + ": it needs K and V in every layer; use int8 or fp8_e4m3");
-  if (model.heads().head_dim % 8 != 0)
-    throw InputError(asked + " needs a head_dim that is a multiple of 8, not " +
-                     std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
   for (const LayerKind& kind : model.kinds)
     if (kind.gqa().heads.kv_width() > kernels::kMostKvQuantWidth)
       throw InputError(asked + " serves at most " + std::to_string(kernels::kMostKvQuantWidth) +
