@@ -5,13 +5,24 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/kv/random_values.hpp"
 #include "model/kv/kv_plans.hpp"
 
 namespace dculab::engine {
 
+KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
+  options.fp8_scales = weights.kv_scales;
+  if (weights.kv_calibration && is_kv_format(options.dtype) && kv_format(options.dtype).is_calibrated)
+    options.calibration = weights.kv_calibration();
+  return options;
+}
+
 const KvLayout& kv_layout(Dtype dtype) {
   switch (dtype) {
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return kFp8Layout;
     case Dtype::int8:
       return kInt8Layout;
     case Dtype::kivi4:
