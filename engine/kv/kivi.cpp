@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/kv/kv_layouts.hpp"
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {

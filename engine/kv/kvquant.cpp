@@ -1,25 +1,30 @@
-#include "engine/kv/kvquant.hpp"
-
+// kvquant4, kvquant3 and kvquant2: codes of K and V, their outliers, scales of V and the calibration; attention is told
+// how to rotate the keys that it reads.
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/kv_calibration.hpp"
 #include "engine/kv/kv_layouts.hpp"
 #include "kernels/kv/kvquant.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {
-
-void KvQuantSlice::bind(kernels::PagedAttentionArgs& args, Phase /*phase*/, const KeyRotation& rotation) const {
-  auto extras = args.cache.extras.as<kernels::KvQuantExtras>();
-  extras.cos_sin = rotation.cos_sin;
-  extras.rotary_dim = static_cast<std::int16_t>(rotation.rotary_dim);
-  extras.neighbours = rotation.neighbours;
-  args.cache.extras = extras;
-}
-
 namespace {
+
+class KvQuantSlice final : public CpuKvSlice {
+ public:
+  void begin(const StepPlan& /*plan*/, int /*block_size*/) override {}
+
+  void bind(kernels::PagedAttentionArgs& args, Phase /*phase*/, const KeyRotation& rotation) const override {
+    auto extras = args.cache.extras.as<kernels::KvQuantExtras>();
+    extras.cos_sin = rotation.cos_sin;
+    extras.rotary_dim = static_cast<std::int16_t>(rotation.rotary_dim);
+    extras.neighbours = rotation.neighbours;
+    args.cache.extras = extras;
+  }
+};
 
 void require_kvquant_served(const ModelShape& model, const KvCacheOptions& options) {
   require_equal_head_dims(model);
@@ -103,6 +108,8 @@ const KvLayout kKvQuantLayout{.require_served = require_kvquant_served,
                               .extras = kvquant_extras,
                               .of_heads = kvquant_of_heads,
                               .fill_randomly = fill_kvquant};
+
+std::unique_ptr<CpuKvSlice> make_kvquant_slice() { return std::make_unique<KvQuantSlice>(); }
 
 float KvLayerCalibration::largest_centre() const {
   const auto largest = std::ranges::max_element(centres, {}, [](float value) { return std::abs(value); });
