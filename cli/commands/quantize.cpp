@@ -12,7 +12,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
-#include "core/kv/kvquant.hpp"
+#include "core/kv/table.hpp"
 #include "engine/calibration/kv_ranges.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_folder.hpp"
@@ -77,7 +77,7 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
       refuse(option, true);
   }
   if (!choices.fisher_file.empty() &&
-      !(choices.kv_cache_dtype && is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())))
+      !(choices.kv_cache_dtype && kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated))
     throw InputError("--fisher", "needs --kv-cache-dtype kvquant4, kvquant3 or kvquant2");
   if (choices.one_pass && choices.calibration_file.empty())
     throw InputError("--one-pass", "does nothing without --calibration");
@@ -153,7 +153,7 @@ void calibrate_kv_cache(const QuantizeChoices& choices, const engine::ModelWeigh
                         const std::vector<TokenId>& tokens, QuantizedAnswer& answer, engine::QuantizedFolder& folder) {
   ProgressBar bar;
   const auto show_progress = [&bar](double share) { bar.update("keys and values", share); };
-  if (is_kvquant(parse_dtype(*choices.kv_cache_dtype).value())) {
+  if (kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated) {
     folder.kv_calibration = engine::calibrate_kv(
         weights, tokens,
         {.num_threads = worker_threads(choices), .fisher = choices.fisher_file, .on_progress = show_progress});
@@ -179,6 +179,7 @@ void run_quantize(const QuantizeChoices& choices) {
   answer.calibration_tokens = tokens.size();
   engine::QuantizedFolder written{.source = folder};
   if (choices.kv_cache_dtype) calibrate_kv_cache(choices, weights, tokens, answer, written);
+  if (!written.kv_calibration && weights.kv_calibration) written.kv_calibration = *weights.kv_calibration();
   if (quantizes_weights(choices)) {
     answer.model = quantize_weights(choices, answer.options, weights, tokens, written);
     for (const engine::QuantizedModule& module : answer.model->modules)

@@ -13,6 +13,7 @@
 #include "config/yaml_text.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -102,7 +103,11 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   report.json["question"] = question.scenario.question;
   add_warnings(report, study::model_notes(question.scenario));
   for (const std::string& machine : question.scenario.machines) {
-    add_serving_recommendation(study::recommend_serving(question, machine), report);
+    const study::Recommendation recommended = study::recommend_serving(question, machine);
+    const sim::ServingCase& serving = recommended.serving;
+    add_warnings(report, study::refused_kv(serving.machine, sim::model_of(serving, recommended.setting),
+                                           sim::options_of(serving, recommended.setting)));
+    add_serving_recommendation(recommended, report);
   }
   if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
   return report;

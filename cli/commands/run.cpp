@@ -109,9 +109,9 @@ void refuse_idle_figures(const RunChoices& choices) {
     if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
   };
   const EngineOptions& engine = choices.generator.engine;
-  const std::string& dtype = choices.kv_cache_dtype;
-  if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !dtype.starts_with("kivi"))
-    throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + dtype);
+  const Dtype dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
+  if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !quantizes_together(dtype))
+    throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + choices.kv_cache_dtype);
   const KvPolicy& policy = kv_policy(parse_retention_policy(choices.kv_retention).value_or(RetentionPolicy::all));
   refuse(asked.window_tokens != 0 && !policy.has_window, "--window-tokens");
   refuse(asked.heavy_hitter_tokens != 0 && !policy.has_heavy_hitters, "--heavy-hitter-tokens");

@@ -27,6 +27,7 @@
 #include "study/measure/measured_simulation.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 #include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/scenario/taken_blocks.hpp"
@@ -225,6 +226,7 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<study
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     std::vector<study::Simulation> all =
         simulate_all(asked, choices, choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
+    for (const study::Simulation& simulation : all) add_warnings(report, study::refused_kv(simulation.server));
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric)
       add_choice(asked, all, scenario, choices.threads, report);

@@ -238,6 +238,7 @@ void report_search(const study::SweepSpace& space, const study::SearchSummary& s
   ProgressBar bar;
   const auto progress = [&bar](const std::string& label, double share) { bar.update(label, share); };
   const std::vector<study::KeptPoint> told = study::told_points(summary);
+  add_warnings(report, study::refused_kv(space, told));
   const study::PointTrusts trusts = study::trusts_of(space, told, threads, progress);
   bar.clear();
   const Search search{space, summary, told, trusts};

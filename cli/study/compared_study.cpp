@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "study/evaluate/compared_points.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -113,6 +114,9 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
   for (const std::string& name : machines) {
     const sim::Machine machine = study::resolve_machine(scenario, name);
     const std::vector<study::ComparedPoint> points = study::compared_points(scenario, sweep, name, machine);
+    for (const study::ComparedPoint& point : points)
+      for (const study::VariantCost& cost : point.costs)
+        add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
     const std::vector<study::ReportedScore> verdicts = study::score_reported(points, scenario);
     for (Table& table : reported_tables(verdicts, points, compare, machine.name))
       report.tables.push_back(std::move(table));

@@ -146,8 +146,11 @@ void study_designs(const config::Scenario& scenario, Report& report) {
   for (const std::string& name : scenario.machines) {
     const sim::Machine own = study::resolve_machine(scenario, name);
     DesignTable table(scenario, designs, own);
-    for (const study::Design& design : designs)
-      table.add(design, study::decide_design(design, study::resolve_machine(*design.points.front(), name)));
+    for (const study::Design& design : designs) {
+      study::DecidedDesign verdict = study::decide_design(design, study::resolve_machine(*design.points.front(), name));
+      add_warnings(report, verdict.refused);
+      table.add(design, std::move(verdict));
+    }
     table.finish(report);
   }
 }

@@ -9,6 +9,7 @@
 #include "config/unit_text.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/group_choice.hpp"
+#include "study/scenario/served.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -149,6 +150,9 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
                              accuracy.model + ", with the same group sizes: a larger model may lose less");
   std::vector<study::GroupChoice> all;
   for (const sim::Machine& machine : machines) all.push_back(study::choose_group(scenario, curve, machine));
+  for (const study::GroupChoice& choices : all)
+    for (const study::VariantCost& cost : choices.costs)
+      add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
   report.tables.push_back(summary_table(all));
   report.json["speed_model"] = scenario.model.name;
   report.json["accuracy_model"] = accuracy.model;

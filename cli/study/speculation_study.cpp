@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "study/decide/draft_study.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/validate/reported_drafts.hpp"
 
 namespace dculab::cli {
@@ -36,6 +37,8 @@ void study_sweep(const config::Scenario& scenario, const std::string& name, Repo
   Json json{{"machine", asked.machine.name}, {"points", Json::array()}, {"advice", Json::array()}};
   std::vector<StudiedDraft> studied;
   for (std::size_t index = 0; index < study.points.size(); ++index) {
+    const study::DraftQuestion& question = study.points[index].question;
+    add_warnings(report, study::refused_kv(question.machine, question.part, question.options));
     studied.push_back({study.points[index].choices, study.outcomes[index]});
     Json point{{"choices", choices_json(studied.back().choices)}};
     point.update(to_json(studied.back().outcome));

@@ -146,6 +146,13 @@ std::string kv_format_names() {
   return names;
 }
 
+std::string head_dim_problem(Dtype dtype, int head_dim) {
+  const int multiple = kv_format(dtype).head_dim_multiple;
+  if (head_dim % multiple == 0) return {};
+  return "kv_cache_dtype " + std::string(name(dtype)) + " needs a head_dim that is a multiple of " +
+         std::to_string(multiple) + ", not " + std::to_string(head_dim) + "; use int8 or fp8_e4m3";
+}
+
 std::span<const KvClash> kv_clashes() { return kClashes; }
 
 void fill(std::string& text, std::string_view word, std::string_view value) {

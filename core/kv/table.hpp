@@ -22,8 +22,10 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;   // more: so many are quantized together, the newest are kept apart, per sequence
-  bool lies_in_rows = true;  // K, and V, of a token and head are a row of numbers of one type
+  int tokens_together = 1;     // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;    // K, and V, of a token and head are a row of numbers of one type
+  bool is_calibrated = false;  // it takes what is known of a model's K and V
+  int head_dim_multiple = 1;   // head_dim is a multiple of it
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -33,11 +35,11 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::fp8_e4m3},
     {Dtype::fp8_e5m2},
     {Dtype::int8},
-    {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false},
-    {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant4, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant3, .lies_in_rows = false},
-    {.dtype = Dtype::kvquant2, .lies_in_rows = false},
+    {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false, .head_dim_multiple = kKiviGroup},
+    {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false, .head_dim_multiple = kKiviGroup},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
 });
 
 // How a new token finds room in a sequence that has all its tokens.
@@ -97,6 +99,9 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 
 // "f32, f16, ...", in the table's order.
 [[nodiscard]] std::string kv_format_names();
+
+// Why K and V in heads of so many values cannot be stored in `dtype`; empty where they can.
+[[nodiscard]] std::string head_dim_problem(Dtype dtype, int head_dim);
 
 // What a format or a policy may not go with.
 enum class KvFeature : std::uint8_t {

@@ -19,7 +19,8 @@ namespace dculab::engine {
 // scales. Throws InputError for a scale that is missing beside others, not one value, or not finite and above 0.
 [[nodiscard]] std::vector<kernels::Fp8KvScales> read_kv_scales(const Checkpoint& checkpoint, ModelWeights& weights);
 
-// The tensors that read_kv_scales() reads again, by name. Precondition: one entry of `scales` for each layer.
+// The tensors that read_kv_scales() reads again, by name. Precondition: one entry of `scales` for each layer, or
+// none.
 [[nodiscard]] std::map<std::string, float> kv_scale_tensors(ModelWeights& weights,
                                                             const std::vector<kernels::Fp8KvScales>& scales);
 

@@ -218,7 +218,8 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
   fill_slots(folder, checkpoint, memory, std::move(slots), weights);
   weights.kv_scales = read_kv_scales(*checkpoint, weights);
   tie_head(weights);
-  weights.kv_calibration = load_kv_calibration(folder, weights.shape);
+  if (std::filesystem::exists(folder / kKvCalibrationFile))
+    weights.kv_calibration = [folder, shape = weights.shape] { return load_kv_calibration(folder, shape); };
   return weights;
 }
 

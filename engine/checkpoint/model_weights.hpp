@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ struct ModelWeights {
   std::vector<WeightSlots> layers;              // [num_hidden_layers]
   std::vector<kernels::Fp8KvScales> kv_scales;  // [num_hidden_layers], calibrated; empty: all 1
   std::vector<std::shared_ptr<const void>> memory;
-  std::shared_ptr<const KvCalibration> kv_calibration{};  // null: there is none
+  std::function<std::shared_ptr<const KvCalibration>()> kv_calibration{};  // read when it is asked for; null: none
 
   // Those of `layer` where the slot is a layer's.
   [[nodiscard]] const SlotWeights& in(WeightSlot slot, int layer) const {

@@ -5,11 +5,13 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
@@ -136,7 +138,10 @@ void write_model(const fs::path& folder, const ModelWeights& weights, const fs::
     files::write_file_atomically(to / "config.json", config);
     copy_companion_files(source, to);
     std::deque<std::vector<std::byte>> fused;
-    write_safetensors(to / "model.safetensors", tensors_of(written, fused));
+    std::vector<TensorToWrite> tensors = tensors_of(written, fused);
+    const std::map<std::string, float> scales = kv_scale_tensors(written, written.kv_scales);
+    for (const auto& [name, scale] : scales) tensors.push_back({name, "F32", {1}, std::as_bytes(std::span(&scale, 1))});
+    write_safetensors(to / "model.safetensors", std::move(tensors));
   });
 }
 

@@ -14,8 +14,8 @@ namespace dculab::engine {
 [[nodiscard]] std::string config_with_heads(const std::filesystem::path& source, const ModelShape& shape);
 
 // Makes `folder`, whole or not at all. config.json is config_with_heads; tokenizer and generation configuration are
-// copied from the folder `source`. The tensors keep their stored dtype, but for those that a load widens to F32.
-// Throws InputError.
+// copied from the folder `source`. The tensors keep their stored dtype, but for those that a load widens to F32; scales
+// of an FP8 KV cache are written where the weights have them. Throws InputError.
 void write_model(const std::filesystem::path& folder, const ModelWeights& weights, const std::filesystem::path& source);
 
 }  // namespace dculab::engine

@@ -150,7 +150,7 @@ ModelWeights random_weights(const ModelShape& shape, std::uint64_t seed) {
   require_memory(kWhat, weight_footprint(shape, shape.layer_format()), kAdvice);
   ModelWeights weights;
   weights.shape = shape;
-  weights.kv_calibration = made_up_calibration(shape);
+  weights.kv_calibration = [shape] { return made_up_calibration(shape); };
   std::vector<StoredSlot> slots;
   std::size_t total = 0;
   for (const TensorSlot& slot : tensor_slots(weights)) {

@@ -62,11 +62,6 @@ ModelWeights runnable(ModelWeights weights) {
   return weights;
 }
 
-KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
-  options.calibration = weights.kv_calibration;
-  return options;
-}
-
 template <typename T>
 void grow(std::vector<T>& buffer, int rows, int columns) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
@@ -89,14 +84,13 @@ CpuExecutor::CpuExecutor(ModelWeights weights, const KvCacheOptions& kv_cache,
                          const KvStorage* shared)
     : weights_(runnable(std::move(weights))),
       kv_(shared == nullptr ? KvStorage(weights_.shape, with_calibration(kv_cache, weights_))
-                            : KvStorage(weights_.shape, kv_cache.block_size, *shared)),
+                            : KvStorage(weights_.shape, with_calibration(kv_cache, weights_), *shared)),
       team_(std::move(threads)),
       threads_(*team_),
       kv_format_(make_cpu_kv_slice(weights_.shape, kv_cache)),
       routing_(weights_.shape),
       place_(place),
       expanded_(kv_cache.expanded_kv) {
-  kv_.scale_fp8(weights_.kv_scales);
   for (const LayerKind& kind : weights_.shape.kinds)
     positions_.push_back({.rope = RopeTable(Rotation(kind), weights_.shape.max_position_embeddings),
                           .alibi_slopes = slopes_of(kind, place_),

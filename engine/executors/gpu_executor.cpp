@@ -60,7 +60,7 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
       shape_(runnable(weights, options).shape),
       options_(options),
       weights_(upload_weights(device_, weights)),
-      kv_(device_, shape_, kv_cache),
+      kv_(device_, shape_, with_calibration(kv_cache, weights)),
       activations_(device_, shape_, options.activation_dtype, options.limits),
       max_blocks_per_seq_(blocks_of_longest(shape_, kv_cache)),
       device_inputs_(device_, options.limits, max_blocks_per_seq_),
@@ -72,7 +72,6 @@ GpuExecutor::GpuExecutor(std::shared_ptr<kernels::gpu::Device> device, const Mod
           gpu_workspace_floats(shape_, options.limits, options.partition_tokens, longest_cached(shape_, kv_cache))),
       workspace_(device_, workspace_floats_ * sizeof(float)),
       logits_(static_cast<std::size_t>(logits_rows(options.limits)) * static_cast<std::size_t>(shape_.vocab_size)) {
-  kv_.scale_fp8(weights.kv_scales);
   reach_positions(shape_.max_position_embeddings);
 }
 

@@ -21,6 +21,9 @@ struct ModelWeights;
 // Whether the ops of a step are timed one by one. On a GPU the events that it takes slow the step a little.
 enum class OpTiming : std::uint8_t { off, on };
 
+// Where two sets of KV heads are served (core/groups_by_load.hpp).
+inline constexpr const char* kHeadSetsOnCpu = "two sets of KV heads are served with --device cpu, in one process";
+
 class ModelExecutor : public Executor {
  public:
   // Of the last step: [vocab_size]. Rows are those that SequenceSlice::num_logits asks for, in the order of the batch.
@@ -45,7 +48,7 @@ class ModelExecutor : public Executor {
   // tokens; with its device and threads: it must outlive it. Throws InputError for a device or weights that cannot.
   [[nodiscard]] virtual std::unique_ptr<ModelExecutor> with_few_heads(const ModelWeights& /*weights*/,
                                                                       int /*block_size*/) {
-    throw InputError("two sets of KV heads are served with --device cpu, in one process");
+    throw InputError(kHeadSetsOnCpu);
   }
 
   [[nodiscard]] virtual const ModelShape& shape() const = 0;

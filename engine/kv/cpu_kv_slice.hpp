@@ -65,4 +65,6 @@ class CpuKvSlice {
 [[nodiscard]] std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, const KvCacheOptions& options);
 [[nodiscard]] std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, RetentionPolicy policy);
 
+[[nodiscard]] std::unique_ptr<CpuKvSlice> make_kvquant_slice();
+
 }  // namespace dculab::engine

@@ -7,7 +7,6 @@
 #include "engine/kv/critical_blocks.hpp"
 #include "engine/kv/heavy_hitters.hpp"
 #include "engine/kv/kivi.hpp"
-#include "engine/kv/kvquant.hpp"
 #include "engine/kv/sinks.hpp"
 
 namespace dculab::engine {
@@ -18,7 +17,7 @@ void CpuKvSlice::execute(const Op& op, const CpuKvLayer& /*layer*/) {
 
 std::unique_ptr<CpuKvSlice> make_cpu_kv_slice(const ModelShape& shape, const KvCacheOptions& options) {
   if (is_kivi(options.dtype)) return std::make_unique<KiviSlice>(shape, options);
-  if (is_kvquant(options.dtype)) return std::make_unique<KvQuantSlice>();
+  if (is_kvquant(options.dtype)) return make_kvquant_slice();
   return nullptr;
 }
 

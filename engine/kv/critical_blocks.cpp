@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu/kv/critical_blocks.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
 namespace dculab::engine {
 namespace {

@@ -35,12 +35,13 @@ void GpuKivi::bind(GpuAttention& attention, Phase phase) const {
   const kernels::gpu::Input q = attention.queries();
   const kernels::gpu::Output first{const_cast<void*>(q.data), q.dtype};
   const std::int64_t k = attention.layer.heads.query_width(), v = k + attention.layer.heads.kv_width();
-  auto kivi = attention.cache.extras.as<kernels::gpu::KiviOnDevice>();
-  kivi.new_k = offset_by(first, k).data, kivi.new_v = offset_by(first, v).data;
-  kivi.stride = static_cast<std::int32_t>(attention.layer.projected_width());
-  kivi.new_dtype = q.dtype;
-  kivi.residual_rows = first_[static_cast<std::size_t>(phase)];
-  attention.cache.extras = kivi;
+  attention.cache.extras =
+      kernels::gpu::KiviOnDevice{.residual = attention.cache.extras.as<kernels::KiviExtras>().residual,
+                                 .new_k = offset_by(first, k).data,
+                                 .new_v = offset_by(first, v).data,
+                                 .residual_rows = first_[static_cast<std::size_t>(phase)],
+                                 .stride = static_cast<std::int32_t>(attention.layer.projected_width()),
+                                 .new_dtype = q.dtype};
 }
 
 // Each decode has one new token.

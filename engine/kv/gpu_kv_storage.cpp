@@ -12,7 +12,6 @@
 #include "engine/kv/kv_layouts.hpp"
 #include "engine/kv/random_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
-#include "kernels/gpu/kv/kivi.hpp"
 #include "kernels/gpu/kv_cache/swap_blocks.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 
@@ -71,13 +70,13 @@ GpuKvStorage::GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const M
     num_tensors_ = 1, value_dim_ = latents->kv_lora_rank;
   }
   std::vector<KvPart> parts = parts_of(options);
+  const std::size_t num_format_parts = parts.size();
   const std::vector<KvPart> beside = parts_beside_blocks(model.kinds.front(), options);
   parts.insert(parts.end(), beside.begin(), beside.end());
   keeps_beside_ = !beside.empty();
   pools_of_layer_ = parts.size();
-  for (int owner = 0; owner <= std::ranges::max(owners_); ++owner)
-    for (const KvPart& part : parts)
-      pools_.push_back({DeviceMemory(device_, part.size, OperandRole::kv_read), part.size, part.block_bytes});
+  for (int index = 0; index < model.num_layers(); ++index)
+    if (model.kv_source(index) == index) add_layer(index, parts, num_format_parts);
   pairs_ = DeviceMemory(device_, kMaxPairs * 2 * sizeof(std::int32_t));
   host_pools_ = make_host_pools(device_, options.num_host_blocks, bytes_per_block());
 }
@@ -87,27 +86,27 @@ std::vector<KvPart> GpuKvStorage::parts_of(const KvCacheOptions& options) const 
       .parts({.num_kv_heads = num_kv_heads_, .head_dim = head_dim_, .num_tensors = num_tensors_}, options);
 }
 
-kernels::KvCacheView GpuKvStorage::layer(int index) const {
-  const Pool* const pools =
-      &pools_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)]) * pools_of_layer_];
-  kernels::KvCacheView view{.k = pools[0].memory.as(),
-                            .v = pools[num_tensors_ - 1].memory.as(),
-                            .dtype = options_.dtype,
-                            .num_blocks = options_.num_blocks,
-                            .num_kv_heads = num_kv_heads_,
-                            .block_size = options_.block_size,
-                            .head_dim = head_dim_,
-                            .value_dim = value_dim_};
-  const bool is_fp8 = options_.dtype == Dtype::fp8_e4m3 || options_.dtype == Dtype::fp8_e5m2;
-  if (is_fp8 && !fp8_scales_.empty()) view.extras = fp8_scales_[static_cast<std::size_t>(index)];
-  if (options_.dtype == Dtype::int8)
-    view.extras = kernels::Int8KvScales{.k = pools[num_tensors_].memory.as<float>(),
-                                        .v = pools[2 * num_tensors_ - 1].memory.as<float>()};
-  if (kernels::is_kivi(options_.dtype))
-    view.extras = kernels::gpu::KiviOnDevice{.residual = {.k = pools[2].memory.as<std::uint16_t>(),
-                                                          .v = pools[3].memory.as<std::uint16_t>(),
-                                                          .tokens = options_.residual_tokens}};
-  return view;
+kernels::KvCacheView GpuKvStorage::view_of(std::span<const std::span<std::byte>> parts,
+                                           const KvCacheOptions& options) const {
+  return {.k = parts.front().data(),
+          .v = parts[num_tensors_ - 1].data(),
+          .dtype = options.dtype,
+          .num_blocks = options.num_blocks,
+          .num_kv_heads = num_kv_heads_,
+          .block_size = options.block_size,
+          .head_dim = head_dim_,
+          .value_dim = value_dim_};
+}
+
+void GpuKvStorage::add_layer(int index, std::span<const KvPart> parts, std::size_t num_format_parts) {
+  std::vector<std::span<std::byte>> memory;
+  for (const KvPart& part : parts) {
+    pools_.push_back({DeviceMemory(device_, part.size, OperandRole::kv_read), part.size, part.block_bytes});
+    memory.emplace_back(pools_.back().memory.as<std::byte>(), part.size);
+  }
+  memory.resize(num_format_parts);
+  kernels::KvCacheView& view = views_.emplace_back(view_of(memory, options_));
+  if (const auto extras = kv_layout(options_.dtype).extras) view.extras = extras(memory, options_, index);
 }
 
 std::byte* GpuKvStorage::beside_blocks(int index) const {
@@ -222,15 +221,7 @@ void GpuKvStorage::fill_randomly(std::uint64_t seed) {
   std::vector<std::vector<std::byte>> patterns;
   std::vector<std::span<std::byte>> memory;
   for (const KvPart& part : parts_of(few)) memory.emplace_back(patterns.emplace_back(part.size));
-  const kernels::KvCacheView view{.k = memory.front().data(),
-                                  .v = memory[num_tensors_ - 1].data(),
-                                  .dtype = few.dtype,
-                                  .num_blocks = few.num_blocks,
-                                  .num_kv_heads = num_kv_heads_,
-                                  .block_size = few.block_size,
-                                  .head_dim = head_dim_,
-                                  .value_dim = value_dim_};
-  kv_layout(few.dtype).fill_randomly(view, memory, seed);
+  kv_layout(few.dtype).fill_randomly(view_of(memory, few), memory, seed);
   if (keeps_beside_) patterns.push_back(random_kv_values(Dtype::bf16, seed));
   for (std::size_t i = 0; i < pools_.size(); ++i)
     repeat(*device_, pools_[i].memory.as(), pools_[i].bytes, patterns[i % pools_of_layer_]);

@@ -13,9 +13,8 @@
 
 namespace dculab::engine {
 
-// Each layer holds what its format has (kv_layouts.hpp), allocated once: K and V, or latents alone, which are both;
-// with int8 their scales; with kivi4 and kivi2 the newest tokens of each running sequence. One that reads the K and V
-// of an earlier layer holds nothing.
+// Each layer holds what its format has (kv_layouts.hpp), and what the policy keeps of the blocks, allocated once. One
+// that reads the K and V of an earlier layer holds nothing.
 class GpuKvStorage {
  public:
   // Throws InputError when the dtype is none that KvFeature::gpu goes with, when kernels do not take latents in it, or
@@ -23,13 +22,12 @@ class GpuKvStorage {
   GpuKvStorage(std::shared_ptr<kernels::gpu::Device> device, const ModelShape& model, const KvCacheOptions& options);
 
   // What the layer reads: where it has no K and V of its own, those of its source.
-  [[nodiscard]] kernels::KvCacheView layer(int index) const;
+  [[nodiscard]] const kernels::KvCacheView& layer(int index) const {
+    return views_[static_cast<std::size_t>(owners_[static_cast<std::size_t>(index)])];
+  }
   // As KvStorage has it.
   [[nodiscard]] std::byte* beside_blocks(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
-
-  // As KvStorage has it.
-  void scale_fp8(std::vector<kernels::Fp8KvScales> scales) { fp8_scales_ = std::move(scales); }
 
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);
@@ -62,6 +60,11 @@ class GpuKvStorage {
   enum class Unit : std::uint8_t { block, row };
 
   [[nodiscard]] std::vector<KvPart> parts_of(const KvCacheOptions& options) const;
+  // Of a layer whose format's parts lie there. Without extras.
+  [[nodiscard]] kernels::KvCacheView view_of(std::span<const std::span<std::byte>> parts,
+                                             const KvCacheOptions& options) const;
+  // `index`: in the model. The first `num_format_parts` are the format's.
+  void add_layer(int index, std::span<const KvPart> parts, std::size_t num_format_parts);
   void copy_in_order(std::span<const BlockCopy> copies, Unit unit);
   void copy_independent(std::span<const BlockCopy> copies, Unit unit);
 
@@ -72,11 +75,11 @@ class GpuKvStorage {
   std::size_t num_tensors_ = 2;     // of a layer: K and V, or latents
   std::size_t pools_of_layer_ = 2;  // what the format has, then what the policy keeps beside the blocks
   bool keeps_beside_ = false;
-  std::vector<int> owners_;  // [num_layers]: which of the layers with a cache of their own each reads
-  std::vector<kernels::Fp8KvScales> fp8_scales_;  // [num_layers], or empty
-  std::vector<Pool> pools_;                       // [owners, pools_of_layer_]
-  HostMemory host_pools_;                         // [pools], each [num_host_blocks]
-  DeviceMemory pairs_;                            // of copy_blocks
+  std::vector<int> owners_;                  // [num_layers]: which of the layers with a cache of their own each reads
+  std::vector<kernels::KvCacheView> views_;  // [owners]
+  std::vector<Pool> pools_;                  // [owners, pools_of_layer_]
+  HostMemory host_pools_;                    // [pools], each [num_host_blocks]
+  DeviceMemory pairs_;                       // of copy_blocks
   std::vector<std::int32_t> host_pairs_;
 };
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu/kv/heavy_hitters.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "lower/kv/kv_memory.hpp"
 
 namespace dculab::engine {

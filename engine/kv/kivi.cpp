@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "core/error.hpp"
 #include "engine/kv/kv_layouts.hpp"
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {
@@ -46,13 +45,6 @@ void KiviSlice::after_attention(const CpuKvLayer& layer, Phase phase) {
 
 namespace {
 
-void require_kivi_sizes(const ModelShape& model, const KvCacheOptions& options) {
-  if (model.heads().head_dim % kernels::kKiviGroup != 0)
-    throw InputError("kv_cache_dtype " + std::string(name(options.dtype)) +
-                     " needs a head_dim that is a multiple of 32, not " + std::to_string(model.heads().head_dim) +
-                     "; use int8 or fp8_e4m3");
-}
-
 std::string kivi_beside(const KvCacheOptions& options) {
   return " and " + std::to_string(options.residual_tokens) + " tokens in F16 for each of " +
          std::to_string(options.max_num_seqs) + " sequences";
@@ -90,10 +82,7 @@ void fill_kivi(const kernels::KvCacheView& view, std::span<const std::span<std::
 
 }  // namespace
 
-const KvLayout kKiviLayout{.require_sizes = require_kivi_sizes,
-                           .what_beside = kivi_beside,
-                           .parts = kivi_parts,
-                           .extras = kivi_extras,
-                           .fill_randomly = fill_kivi};
+const KvLayout kKiviLayout{
+    .what_beside = kivi_beside, .parts = kivi_parts, .extras = kivi_extras, .fill_randomly = fill_kivi};
 
 }  // namespace dculab::engine

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "engine/checkpoint/model_weights.hpp"
 #include "engine/kv/random_values.hpp"
 #include "model/kv/kv_plans.hpp"
 #include "model/plan_step.hpp"
@@ -31,11 +32,23 @@ void require_served(const ModelShape& model, const KvCacheOptions& options) {
   std::ranges::move(kv_problems(options.kv(), model), std::back_inserter(reasons));
   if (!reasons.empty()) throw InputError(reasons.front());
   require_equal_head_dims(model);
+  if (const std::string found = head_dim_problem(options.dtype, model.heads().head_dim); !found.empty())
+    throw InputError(found);
   if (layout.require_sizes != nullptr) layout.require_sizes(model, options);
+}
+
+KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
+  options.fp8_scales = weights.kv_scales;
+  if (weights.kv_calibration && is_kv_format(options.dtype) && kv_format(options.dtype).is_calibrated)
+    options.calibration = weights.kv_calibration();
+  return options;
 }
 
 const KvLayout& kv_layout(Dtype dtype) {
   switch (dtype) {
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return kFp8Layout;
     case Dtype::int8:
       return kInt8Layout;
     case Dtype::kivi4:

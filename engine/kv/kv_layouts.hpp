@@ -17,6 +17,8 @@
 
 namespace dculab::engine {
 
+struct ModelWeights;
+
 struct KvCacheOptions {
   int num_blocks = 0;
   int block_size = 16;        // tokens
@@ -26,11 +28,16 @@ struct KvCacheOptions {
   int num_host_blocks = 0;    // for swapped sequences
   // CPU, latents: of K and V that they expand to at a time; more where the fewest heads of one sequence have more.
   Bytes expanded_kv = lower::dculab_cpu::kMostExpanded;
-  RetentionPolicy policy = RetentionPolicy::all;       // what it keeps of each block lies in the cache, beside it
-  std::shared_ptr<const KvCalibration> calibration{};  // kvquant: an executor's weights' own
+  RetentionPolicy policy = RetentionPolicy::all;  // what it keeps of each block lies in the cache, beside it
+  // What is known of the model's K and V: see with_calibration().
+  std::vector<kernels::Fp8KvScales> fp8_scales{};      // fp8: [num_hidden_layers]; empty: all 1
+  std::shared_ptr<const KvCalibration> calibration{};  // kvquant
 
   [[nodiscard]] KvChoice kv() const { return {.dtype = dtype, .policy = policy}; }
 };
+
+// The options with what the weights know of their K and V; read from their folder where the format takes it.
+[[nodiscard]] KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights);
 
 // Memory of a layer.
 struct KvPart {
@@ -55,7 +62,7 @@ struct KvLayout {
   std::string (*what_beside)(const KvCacheOptions& options) = nullptr;
   // Those of K and V, or of latents, first.
   std::vector<KvPart> (*parts)(const KvLayerSize& layer, const KvCacheOptions& options);
-  // Of the memory of these parts. Null: the format has none.
+  // Of the memory of these parts, the host's or a device's. Null: the format has none.
   kernels::KvExtras (*extras)(std::span<const std::span<std::byte>> parts, const KvCacheOptions& options,
                               int layer) = nullptr;
   // Of the heads of a view from one on. Null: as they are.
@@ -71,7 +78,7 @@ void require_served(const ModelShape& model, const KvCacheOptions& options);
 // Throws InputError for what no KV cache is stored in.
 [[nodiscard]] const KvLayout& kv_layout(Dtype dtype);
 
-extern const KvLayout kPlainLayout, kInt8Layout, kKiviLayout, kKvQuantLayout;
+extern const KvLayout kPlainLayout, kFp8Layout, kInt8Layout, kKiviLayout, kKvQuantLayout;
 
 // ---- For layouts ----
 

@@ -58,15 +58,14 @@ KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options)
   take_memory(model.has_latents());
 }
 
-KvStorage::KvStorage(const ModelShape& model, int block_size, const KvStorage& shared)
-    : options_(shared.options_), layout_(shared.layout_), owners_(kv_owners(model)) {
-  options_.block_size = block_size;
+KvStorage::KvStorage(const ModelShape& model, const KvCacheOptions& options, const KvStorage& shared)
+    : options_(options), layout_(shared.layout_), owners_(kv_owners(model)) {
   require_served(model, options_);
   const std::vector<std::string> reasons = clashes(options_.kv(), KvFeature::groups_by_load);
   if (!reasons.empty()) throw InputError(reasons.front());
   lay_out(model);
   if (bytes() != shared.bytes() || bytes_per_block() != shared.bytes_per_block())
-    throw InputError("KV blocks of " + model.name + " with " + std::to_string(block_size) +
+    throw InputError("KV blocks of " + model.name + " with " + std::to_string(options.block_size) +
                      " tokens are not those of the model that it shares them with");
   memory_ = shared.memory_, host_memory_ = shared.host_memory_;
   take_memory(model.has_latents());
@@ -109,12 +108,6 @@ void KvStorage::take_memory(bool has_latents) {
     layer.view.v = layer.memory[has_latents ? 0 : 1].data();
     if (layout_.extras != nullptr) layer.view.extras = layout_.extras(layer.format_memory(), options_, layer.index);
   }
-}
-
-void KvStorage::scale_fp8(std::span<const kernels::Fp8KvScales> scales) {
-  if (options_.dtype != Dtype::fp8_e4m3 && options_.dtype != Dtype::fp8_e5m2) return;
-  for (std::size_t index = 0; index < scales.size(); ++index)
-    layers_[static_cast<std::size_t>(owners_[index])].view.extras = scales[index];
 }
 
 std::size_t KvStorage::bytes_per_block() const {

@@ -27,8 +27,9 @@ class KvStorage {
   KvStorage(const ModelShape& model, const KvCacheOptions& options);
 
   // The same blocks for a model with fewer KV heads in every layer, which hold as many times more tokens: both write to
-  // one memory, and each block is of one of them. Throws InputError for a model whose blocks would have other bytes.
-  KvStorage(const ModelShape& model, int block_size, const KvStorage& shared);
+  // one memory, and each block is of one of them. `options` are those of `shared` but for the block size and what is
+  // known of the model's K and V. Throws InputError for a model whose blocks would have other bytes.
+  KvStorage(const ModelShape& model, const KvCacheOptions& options, const KvStorage& shared);
 
   // What the layer reads: where it has no K and V of its own, those of its source.
   [[nodiscard]] const kernels::KvCacheView& layer(int index) const {
@@ -37,10 +38,6 @@ class KvStorage {
   // Of the same, what the policy keeps of each block, block after block; null where it keeps nothing.
   [[nodiscard]] std::byte* beside_blocks(int index) const;
   [[nodiscard]] const KvCacheOptions& options() const { return options_; }
-
-  // Of an FP8 cache: [num_hidden_layers], or empty: as it is. Does nothing in other formats. Before anything is
-  // written.
-  void scale_fp8(std::span<const kernels::Fp8KvScales> scales);
 
   // In order, in all layers.
   void copy_blocks(std::span<const BlockCopy> copies);

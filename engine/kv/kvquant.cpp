@@ -1,31 +1,33 @@
-#include "engine/kv/kvquant.hpp"
-
+// kvquant4, kvquant3 and kvquant2: codes of K and V, their outliers, scales of V and the calibration; attention is told
+// how to rotate the keys that it reads.
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
+#include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/kv_calibration.hpp"
 #include "engine/kv/kv_layouts.hpp"
 #include "kernels/kv/kvquant.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::engine {
-
-void KvQuantSlice::bind(kernels::PagedAttentionArgs& args, Phase /*phase*/, const KeyRotation& rotation) const {
-  auto extras = args.cache.extras.as<kernels::KvQuantExtras>();
-  extras.cos_sin = rotation.cos_sin;
-  extras.rotary_dim = static_cast<std::int16_t>(rotation.rotary_dim);
-  extras.neighbours = rotation.neighbours;
-  args.cache.extras = extras;
-}
-
 namespace {
+
+class KvQuantSlice final : public CpuKvSlice {
+ public:
+  void begin(const StepPlan& /*plan*/, int /*block_size*/) override {}
+
+  void bind(kernels::PagedAttentionArgs& args, Phase /*phase*/, const KeyRotation& rotation) const override {
+    auto extras = args.cache.extras.as<kernels::KvQuantExtras>();
+    extras.cos_sin = rotation.cos_sin;
+    extras.rotary_dim = static_cast<std::int16_t>(rotation.rotary_dim);
+    extras.neighbours = rotation.neighbours;
+    args.cache.extras = extras;
+  }
+};
 
 void require_kvquant_sizes(const ModelShape& model, const KvCacheOptions& options) {
   const std::string asked = "kv_cache_dtype " + std::string(name(options.dtype));
-  if (model.heads().head_dim % 8 != 0)
-    throw InputError(asked + " needs a head_dim that is a multiple of 8, not " +
-                     std::to_string(model.heads().head_dim) + "; use int8 or fp8_e4m3");
   for (const LayerKind& kind : model.kinds)
     if (kind.gqa().heads.kv_width() > kernels::kMostKvQuantWidth)
       throw InputError(asked + " serves at most " + std::to_string(kernels::kMostKvQuantWidth) +
@@ -104,6 +106,8 @@ const KvLayout kKvQuantLayout{.require_sizes = require_kvquant_sizes,
                               .extras = kvquant_extras,
                               .of_heads = kvquant_of_heads,
                               .fill_randomly = fill_kvquant};
+
+std::unique_ptr<CpuKvSlice> make_kvquant_slice() { return std::make_unique<KvQuantSlice>(); }
 
 float KvLayerCalibration::largest_centre() const {
   const auto largest = std::ranges::max_element(centres, {}, [](float value) { return std::abs(value); });

@@ -193,6 +193,12 @@ std::size_t changed_bytes(const ModelWeights& weights, std::span<const LayerMerg
   return total;
 }
 
+// Its KV heads are no longer those that they were, in the order in which they were.
+bool changes_heads(const LayerMerge& layer) {
+  const auto is_merged = [](const std::vector<int>& group) { return group.size() > 1; };
+  return changes_queries(layer) || std::ranges::any_of(layer.groups, is_merged) || !layer.factors.k.empty();
+}
+
 void require_mergeable(const ModelShape& shape, std::span<const LayerMerge> layers) {
   if (shape.quantization)
     throw InputError("the KV heads of a quantized model cannot be merged; regroup the model it was made from");
@@ -255,6 +261,7 @@ ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge
   MergedTensors tensors(weights.shape, changed_bytes(weights, layers));
   for (std::size_t i = 0; i < layers.size(); ++i) tensors.merge(result.layers[i], layers[i]);
   result.memory.push_back(tensors.memory());
+  if (std::ranges::any_of(layers, changes_heads)) result.kv_scales.clear(), result.kv_calibration = nullptr;
   return result;
 }
 

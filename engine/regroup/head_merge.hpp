@@ -22,9 +22,10 @@ struct LayerMerge {
 // the factors, or what its maps make of them. The query heads follow their KV head: rows of q_proj and columns of
 // o_proj change places, and absorb the way back where there are maps; with ALiBi they take their slopes along. Where
 // every head is a group of its own, without maps, this is the same model. What does not change is shared with
-// `weights`. Layers may have other numbers of groups than each other.
-// Throws InputError for a quantized model, and as require_mergeable_heads does.
-// Precondition: one LayerMerge for each layer, each a partition of the KV heads.
+// `weights`. Layers may have other numbers of groups than each other. What was calibrated on the K and V of the heads
+// as they were, kv_scales and kv_calibration, is not of the new ones: it goes where any head changes. Throws InputError
+// for a quantized model, and as require_mergeable_heads does. Precondition: one LayerMerge for each layer, each a
+// partition of the KV heads.
 [[nodiscard]] ModelWeights merge_heads(const ModelWeights& weights, std::span<const LayerMerge> layers);
 
 // The shape of the model that merge_heads makes.

@@ -40,17 +40,18 @@ inline bool is_whole(const KvQuantExtras& extras) {
 }
 
 inline void require_kv_cache(const KvCacheView& cache, const char* kernel) {
+  if (is_kv_format(cache.dtype) && cache.head_dim % kv_format(cache.dtype).head_dim_multiple != 0)
+    throw std::invalid_argument(std::string("cpu ") + kernel + ": " + head_dim_problem(cache.dtype, cache.head_dim));
   switch (cache.dtype) {
     case Dtype::kivi4:
     case Dtype::kivi2:
-      require(cache.head_dim % kKiviGroup == 0, kernel, "kivi4 and kivi2 need a head_dim that is a multiple of 32");
       return require(cache.extras.are_given() && is_whole(cache.extras.as<KiviExtras>().residual), kernel,
                      "kivi4 and kivi2 need a residual of a multiple of 32 tokens");
     case Dtype::kvquant4:
     case Dtype::kvquant3:
     case Dtype::kvquant2:
-      return require(cache.head_dim % 8 == 0 && cache.extras.are_given() && is_whole(cache.extras.as<KvQuantExtras>()),
-                     kernel, "kvquant4, kvquant3 and kvquant2 need head_dim a multiple of 8, calibration and outliers");
+      return require(cache.extras.are_given() && is_whole(cache.extras.as<KvQuantExtras>()), kernel,
+                     "kvquant4, kvquant3 and kvquant2 need calibration and outliers");
     case Dtype::int8:
       return require(cache.extras.are_given() && is_whole(cache.extras.as<Int8KvScales>()), kernel,
                      "an int8 KV cache needs scales");

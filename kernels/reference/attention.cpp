@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "kernels/reference/kv/heavy_hitters.hpp"
 #include "kernels/reference/kv/kivi.hpp"
 #include "kernels/reference/kv/kvquant.hpp"
 #include "kernels/reference/reference_kernels.hpp"

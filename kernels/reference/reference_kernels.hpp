@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/expert_ops.hpp"
+#include "kernels/kv/heavy_hitters.hpp"
 #include "kernels/latent_ops.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/quantized_matrix.hpp"
@@ -74,5 +75,8 @@ void absorb_v(const AbsorbArgs& args);
 
 // context_lens[i] >= the new tokens of sequence i, whose keys and values are in the cache already.
 void paged_attention(const PagedAttentionArgs& args);
+
+// H2O's sums are rounded to F32 after each addition, as they are kept.
+void attention_scores(const AttentionScoresArgs& args);
 
 }  // namespace dculab::kernels::reference

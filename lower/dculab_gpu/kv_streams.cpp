@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/kv/kivi.hpp"
 #include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
 #include "lower/kv/kv_lowering.hpp"
@@ -63,22 +62,11 @@ void add_written(Streams& streams, const Op& op, const Operand& written, RestOfL
   streams.add({.role = written.role, .unique = written.unique, .rest = rest, .run = written.contiguous_run});
 }
 
-// Groups of tokens that are complete: what of them is new, and what the residual has; in a unit after the other.
-void add_kivi_groups(Streams& streams, const Op& op) {
-  const KiviGroups groups = kivi_groups(op);
-  if (groups.values == 0) return;
-  streams.add(
-      {.role = OperandRole::activation, .unique = storage(activations_of(op), groups.values - groups.from_residual)});
-  for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write)
-      streams.add({.role = operand.role, .unique = operand.unique});
-}
-
 void add_caching(Streams& streams, const Op& op) {
   const Widths widths = widths_of(op);
   streams.workgroups = static_cast<double>(op.m);
   if (op.rotates) add_rotation(streams, op, widths);
-  if (is_kivi(op.attention.kv_dtype)) return add_kivi_groups(streams, op);
+  if (const auto add_writes = kv_format_lowering(op.attention.kv_dtype).add_gpu_writes) return add_writes(streams, op);
   streams.add({.role = OperandRole::activation,
                .unique = storage(activations_of(op), 2 * static_cast<double>(op.m) * widths.kv)});
   streams.add(lookups(op, kSlot, 1));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lower/attention.hpp"
+#include "lower/dculab_gpu/product_streams.hpp"
 #include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower {
@@ -15,6 +16,26 @@ namespace {
 // conversion; and to widen one of the residual.
 constexpr double kGroupedInstructions = 12;
 constexpr double kResidualInstructions = 3;
+
+// Of rope_and_cache: values of K and V that are quantized.
+struct KiviGroups {
+  double values = 0;
+  double from_residual = 0;  // of these; the others are new
+  double head_dim = 1;
+};
+
+[[nodiscard]] KiviGroups kivi_groups(const Op& op) {
+  const Dtype dtype = op.attention.kv_dtype;
+  KiviGroups groups;
+  for (const Operand& operand : op.operands()) {
+    if (operand.role == OperandRole::kv_read) groups.from_residual = operand.unique / storage(Dtype::f16, 1);
+    if (operand.role != OperandRole::kv_write) continue;
+    groups.head_dim = std::round(operand.contiguous_run / storage(dtype, 1));
+    groups.values =
+        groups.head_dim * (operand.unique / kv_storage(dtype, groups.head_dim, static_cast<int>(groups.head_dim)));
+  }
+  return groups;
+}
 
 // The groups of tokens that a step completes are quantized, a task for each group and KV head.
 void add_kivi_groups(Launch& launch, const Op& op) {
@@ -39,7 +60,9 @@ void add_kivi_groups(Launch& launch, const Op& op) {
 // residuals, and each phase with complete groups has one that quantizes them.
 void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
   if (op.kind == OpKind::rope_and_cache) {
-    launch.kernels = std::max(1, (op.rotates ? 1 : 0) + phases_with_groups(step.batch));
+    launch.kernels = (op.rotates ? 1 : 0) + phases_with_groups(step.batch);
+    if (launch.kernels == 0)  // nothing is rotated, no group is complete
+      for (Access& access : launch.accesses()) access.unique = Bytes();
     return;
   }
   if (op.kind != OpKind::attention_prefill && op.kind != OpKind::attention_decode) return;
@@ -54,21 +77,20 @@ void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
   ++launch.kernels;
 }
 
-}  // namespace
-
-KiviGroups kivi_groups(const Op& op) {
-  const Dtype dtype = op.attention.kv_dtype;
-  KiviGroups groups;
-  for (const Operand& operand : op.operands()) {
-    if (operand.role == OperandRole::kv_read) groups.from_residual = operand.unique / storage(Dtype::f16, 1);
-    if (operand.role != OperandRole::kv_write) continue;
-    groups.head_dim = std::round(operand.contiguous_run / storage(dtype, 1));
-    groups.values =
-        groups.head_dim * (operand.unique / kv_storage(dtype, groups.head_dim, static_cast<int>(groups.head_dim)));
-  }
-  return groups;
+// What of complete groups is new, and what the residual has; in a unit after the other.
+void add_kivi_streams(Streams& streams, const Op& op) {
+  const KiviGroups groups = kivi_groups(op);
+  if (groups.values == 0) return;
+  const Dtype activations = dculab_gpu::activations_of(op);
+  streams.add({.role = OperandRole::activation, .unique = storage(activations, groups.values - groups.from_residual)});
+  for (const Operand& operand : op.operands())
+    if (operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write)
+      streams.add({.role = operand.role, .unique = operand.unique});
 }
 
-const KvFormatLowering kKiviLowering{.add_cache_work = add_kivi_groups, .add_gpu_kernels = add_kivi_kernels};
+}  // namespace
+
+const KvFormatLowering kKiviLowering{
+    .add_cache_work = add_kivi_groups, .add_gpu_kernels = add_kivi_kernels, .add_gpu_writes = add_kivi_streams};
 
 }  // namespace dculab::lower

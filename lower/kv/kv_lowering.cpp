@@ -8,6 +8,10 @@ const KvFormatLowering& kv_format_lowering(Dtype dtype) {
     case Dtype::kivi4:
     case Dtype::kivi2:
       return kKiviLowering;
+    case Dtype::kvquant4:
+    case Dtype::kvquant3:
+    case Dtype::kvquant2:
+      return kKvQuantLowering;
     default:
       return kNothing;
   }

@@ -15,18 +15,12 @@ struct KvFormatLowering {
   void (*add_cache_work)(Launch& launch, const Op& op) = nullptr;
   // Of our own GPU kernels: adds to a launch those that come with it. Null: none.
   void (*add_gpu_kernels)(const Op& op, const StepPlan& step, Launch& launch) = nullptr;
+  // Of the one that writes the new tokens: adds what it asks memory for. Null: new K and V, and the rows they go to.
+  void (*add_gpu_writes)(Streams& streams, const Op& op) = nullptr;
 };
 [[nodiscard]] const KvFormatLowering& kv_format_lowering(Dtype dtype);
 
-extern const KvFormatLowering kKiviLowering;
-
-// Of rope_and_cache with a kivi4 or kivi2 cache: values of K and V that are quantized.
-struct KiviGroups {
-  double values = 0;
-  double from_residual = 0;  // of these; the others are new
-  double head_dim = 1;
-};
-[[nodiscard]] KiviGroups kivi_groups(const Op& op);
+extern const KvFormatLowering kKiviLowering, kKvQuantLowering;
 
 // Of rope_and_cache: what a policy keeps of the new tokens, behind what is written to the cache. Null: nothing.
 [[nodiscard]] const Operand* kept_beside_cache(const Op& op);

@@ -50,7 +50,7 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
   if (launch.chained_steps > 0) price.chain += launch.chained_steps * scratchpad_latency(machine);
   const int kernels =
       price.parallel.team == Team::caller ? 0 : launch.kernels + (parts > 1 && !launch.adds_in_place ? 1 : 0);
-  const double starts = price.parallel.team == Team::caller ? 0 : price.parallel.rounds;
+  const double starts = kernels == 0 ? 0 : price.parallel.rounds;
   price.kernels = kernels * launches_per_kernel;
   price.launch = price.kernels * machine.overheads.kernel_launch + starts * machine.overheads.workgroup_start;
 }

@@ -10,6 +10,7 @@
 #include "sim/memory/capacity.hpp"
 #include "study/decide/step_choices.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/study_points.hpp"
 
 namespace dculab::study {
@@ -69,7 +70,9 @@ DecidedDesign decide_design(const Design& design, sim::Machine machine) {
   sim::price_step(machine, plan, price);
   const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, price.seconds);
   std::string bound = sim::step_bound(price, machine);
-  return {std::move(machine), point.model, best, std::move(plan), trust, price.seconds, std::move(bound)};
+  std::vector<std::string> refused = refused_kv(machine, point.model, point.options);
+  return {std::move(machine), point.model,       best, std::move(plan), trust, price.seconds,
+          std::move(bound),   std::move(refused)};
 }
 
 void refuse_undecided(const config::Scenario& scenario) {

@@ -28,6 +28,7 @@ struct DecidedDesign {
   sim::Confidence trust;
   Seconds seconds;
   std::string bound;
+  std::vector<std::string> refused;  // refused_kv()
 };
 
 // Throws InputError where `choose` names what is not swept, or stands beside what it does not go with.

@@ -7,6 +7,7 @@
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "engine/executors/model_executor.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "model/plan_step.hpp"
@@ -155,10 +156,16 @@ void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model
   });
 }
 
-// Why the engine does not cache K and V like this, if so.
-void add_refused_kv(const KvChoice& choice, KvFeature feature, std::vector<std::string>& found) {
-  for (const std::string& reason : clashes(choice, feature))
-    found.push_back("priced although the engine of dculab refuses it: " + reason);
+[[nodiscard]] bool runs_own(const sim::Machine& machine) {
+  return machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu;
+}
+
+// Of the first layers whose heads the format does not store.
+[[nodiscard]] std::string head_dim_problem(const ModelShape& model, Dtype dtype) {
+  std::string found;
+  for (const LayerKind& kind : model.kinds)
+    if (found.empty() && kind.has_kv_heads()) found = dculab::head_dim_problem(dtype, kind.gqa().heads.head_dim);
+  return found;
 }
 
 [[nodiscard]] std::vector<std::string> unserved_by_own(const sim::Machine& machine, const ModelShape& model,
@@ -166,7 +173,7 @@ void add_refused_kv(const KvChoice& choice, KvFeature feature, std::vector<std::
   std::vector<std::string> found = unserved_products(machine, model, options);
   if (model.tensor_names == nullptr)
     found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
-  if (model.tensor_parallel_size > 1) add_refused_kv(options.kv(), KvFeature::divided, found);
+  for (std::string& refused : refused_kv(machine, model, options)) found.push_back(std::move(refused));
   if (machine.kind == lower::DeviceKind::cpu) return found;
   const std::string priced = " on a GPU: priced as if one did";
   const auto odd = std::ranges::find_if(model.kinds, [](const LayerKind& kind) {
@@ -179,9 +186,6 @@ void add_refused_kv(const KvChoice& choice, KvFeature feature, std::vector<std::
     found.push_back("no kernel of dculab attends over compressed entries" + priced);
   else if (!serves_latents(model, options))
     found.push_back("no kernel of dculab attends over latents of such sizes, weights or cache" + priced);
-  add_refused_kv(options.kv(), KvFeature::gpu, found);
-  if (model.has_unequal_heads())
-    found.push_back("no kernel of dculab takes different heads, or groups of different sizes, in a KV cache" + priced);
   return found;
 }
 
@@ -226,10 +230,31 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
   refuse_idle_parameters(machine, model, options, phases);
 }
 
+std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShape& model,
+                                    const EngineOptions& options) {
+  if (!runs_own(machine)) return {};
+  const bool on_gpu = machine.kind != lower::DeviceKind::cpu, is_divided = model.tensor_parallel_size > 1;
+  std::vector<std::string> found;
+  const auto refuse = [&found](const std::string& reason) {
+    found.push_back("priced although the engine of dculab refuses it: " + reason);
+  };
+  const auto refuse_all = [&](KvFeature feature) {
+    for (const std::string& reason : clashes(options.kv(), feature)) refuse(reason);
+  };
+  if (is_divided) refuse_all(KvFeature::divided);
+  if (on_gpu) refuse_all(KvFeature::gpu);
+  if (const std::string reason = head_dim_problem(model, options.kv_cache_dtype); !reason.empty()) refuse(reason);
+  if (options.groups_by_load && (on_gpu || is_divided)) refuse(engine::kHeadSetsOnCpu);
+  if (on_gpu && model.has_unequal_heads())
+    found.emplace_back(
+        "no kernel of dculab takes different heads, or groups of different sizes, in a KV cache on a GPU: priced as if "
+        "one did");
+  return found;
+}
+
 std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
-  const bool is_own = machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu;
   std::vector<std::string> found =
-      is_own ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
+      runs_own(machine) ? unserved_by_own(machine, model, options) : unknown_of_others(machine, model, options);
   const auto is_shared = [](const LayerKind& kind) { return kind.experts && kind.experts->part; };
   if (std::ranges::any_of(model.kinds, is_shared) && !lower::is_hopper(machine))
     found.push_back("tokens are sent to experts and back by DeepEP's kernels, which do not run on " + machine.name +

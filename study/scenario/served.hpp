@@ -18,8 +18,13 @@ void require_sequences(const sim::Stack& stack, int sequences);
 void require_served(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
                     const std::vector<Phase>& phases = {Phase::prefill, Phase::decode});
 
-// What our own kernels do not do on the machine although it is priced, what is not known of others', and what no price
-// has; empty where there is nothing of these.
+// Why the engine refuses the KV cache that is priced: its format, its policy, its heads. Empty where it does not, and
+// where kernels of others are priced. `model`: what each device has of it.
+[[nodiscard]] std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShape& model,
+                                                  const EngineOptions& options);
+
+// The same and all else that our own kernels do not do on the machine although it is priced, what is not known of
+// others', and what no price has; empty where there is nothing of these.
 [[nodiscard]] std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape& model,
                                                 const EngineOptions& options);
 

@@ -1,5 +1,6 @@
 #include "study/scenario/server.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
@@ -47,6 +48,19 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
     require_served(server.machine, few.model, few.options);
   }
   return server;
+}
+
+std::vector<std::string> refused_kv(const sim::SimulatedServer& server) {
+  std::vector<ReplicaRole> roles{ReplicaRole::both};
+  if (server.deployment.is_disaggregated()) roles = {ReplicaRole::prefill, ReplicaRole::decode};
+  std::vector<std::string> found;
+  for (const ReplicaRole role : roles) {
+    const ModelShape part =
+        sim::part_of_layers(server.deployment.of(role), server.machine, server.model, server.options);
+    for (std::string& reason : refused_kv(server.machine, part, server.options))
+      if (std::ranges::find(found, reason) == found.end()) found.push_back(std::move(reason));
+  }
+  return found;
 }
 
 }  // namespace dculab::study

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/scenario_file.hpp"
 #include "sim/serving/simulated_server.hpp"
@@ -17,5 +18,8 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 
 // Throws InputError for a server that cannot run the scenario's model.
 [[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
+
+// Why the engine refuses the KV cache of its devices although it is priced: see served.hpp.
+[[nodiscard]] std::vector<std::string> refused_kv(const sim::SimulatedServer& server);
 
 }  // namespace dculab::study

@@ -1,6 +1,7 @@
 #include "study/search/told_points.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
 
@@ -8,6 +9,8 @@
 #include "sim/serving/step_confidence.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/scenario/served.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::study {
 namespace {
@@ -78,6 +81,18 @@ sim::Prices prices_of(const SweepCase& asked) {
     server.machine = machine;
     return sim::phase_times(server, steps);
   };
+}
+
+std::vector<std::string> refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told) {
+  PointPricer pricer(space);
+  std::vector<std::string> refused;
+  for (const KeptPoint& point : told) {
+    const SweepCase& asked = pricer.at(point.number);
+    std::ranges::move(asked.is_served() ? refused_kv(asked.server_on(asked.machine))
+                                        : refused_kv(asked.machine, asked.model, asked.options),
+                      std::back_inserter(refused));
+  }
+  return refused;
 }
 
 }  // namespace dculab::study

@@ -35,4 +35,7 @@ using PointTrusts = std::map<std::uint64_t, PointTrust>;
 // The time of the step, or of the steps that serve the requests, by phase: on any machine.
 [[nodiscard]] sim::Prices prices_of(const SweepCase& asked);
 
+// What the engine refuses of their KV caches, in words; a reason may come several times.
+[[nodiscard]] std::vector<std::string> refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told);
+
 }  // namespace dculab::study

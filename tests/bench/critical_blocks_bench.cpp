@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/kv/critical_blocks.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "kernels/number_format.hpp"
 #include "tests/bench/report.hpp"
 

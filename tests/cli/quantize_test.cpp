@@ -77,6 +77,18 @@ TEST_CASE("what KVQuant's caches need to know is found, beside quantized weights
   }
   check_refused({"run", "--model", kModel, "--prompt", "once", "--kv-cache-dtype", "kvquant2"},
                 {"quantize --method none --kv-cache-dtype kvquant2"});
+  // A model that is made of one that has it takes it along.
+  const std::string again = folder.path("again"), file = "/kv_cache.safetensors";
+  static_cast<void>(run_for_json(
+      {"quantize", "--model", folder.path("none"), "--method", "rtn", "--group-size", "16", "--output", again}));
+  CHECK(read(again + file) == read(folder.path("none") + file));
+  // Whoever does not need it does not read it.
+  folder.write("again" + file, "broken");
+  const auto stored_in = [&](const char* dtype) {
+    return Arguments{"run", "--model", again, "--prompt", "once", "--max-tokens", "2", "--kv-cache-dtype", dtype};
+  };
+  CHECK(run_dculab(stored_in("fp8_e4m3")).exit_code == 0);
+  check_refused(stored_in("kvquant4"), {"kv_cache.safetensors"});
 }
 
 TEST_CASE("bad requests to quantize are refused and leave nothing behind") {

@@ -10,7 +10,7 @@
 #include "core/kv/kivi.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "engine/kv/residual_rows.hpp"
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "kernels/number_format.hpp"
 #include "model/plan_step.hpp"
 #include "tests/support/catch.hpp"

@@ -8,9 +8,11 @@
 #include "engine/calibration/kv_ranges.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "engine/checkpoint/model_writer.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/quantize/calibration.hpp"
+#include "engine/regroup/head_merge.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
 #include "tests/support/catch.hpp"
@@ -110,9 +112,8 @@ TEST_CASE("scales of the KV cache come back from the folder, whatever program na
     const TemporaryFolder folder;
     return load_weights(written_with(folder, renamed)).kv_scales;
   };
-  for (const auto& [key, value] : {std::pair{"k_scale", "v_scale"},
-                                   {"attn.k_scale", "attn.v_scale"},
-                                   {"k_proj.k_scale", "v_proj.v_scale"}}) {
+  for (const auto& [key, value] :
+       {std::pair{"k_scale", "v_scale"}, {"attn.k_scale", "attn.v_scale"}, {"k_proj.k_scale", "v_proj.v_scale"}}) {
     INFO(key);
     const std::vector<kernels::Fp8KvScales> read = read_from(key, value);
     REQUIRE(read.size() == scales.size());
@@ -135,6 +136,33 @@ TEST_CASE("scales of the KV cache that cannot be used are refused") {
   refused([&](auto& tensors) { tensors.erase(one); }, "'" + one + "' is missing: other keys and values have scales");
   refused([&](auto& tensors) { tensors[one] = 0; }, "is not a number above 0");
   refused([&](auto& tensors) { tensors[one] = NAN; }, "is not a number above 0");
+}
+
+TEST_CASE("scales of the KV cache are of the heads that they were found for: others have none") {
+  ModelWeights weights = load_weights(kSmall);
+  const int heads = weights.shape.heads().num_key_value_heads;
+  REQUIRE(heads == 2);
+  weights.kv_scales.assign(weights.layers.size(), {0.5F, 0.25F});
+  weights.kv_calibration = [shape = weights.shape] { return made_up_calibration(shape); };
+  const auto merged = [&](const HeadGroups& last) {
+    std::vector<LayerMerge> layers(weights.layers.size(), {neighbour_groups(heads, heads), {}, {}});
+    layers.back().groups = last;
+    return merge_heads(weights, layers);
+  };
+  const auto written = [&](const ModelWeights& model) {
+    const TemporaryFolder folder;
+    write_model(folder.path("out"), model, kSmall);
+    return load_weights(folder.path("out")).kv_scales;
+  };
+  const ModelWeights same = merged({{0}, {1}}), fewer = merged({{0, 1}}), moved = merged({{1}, {0}});
+  REQUIRE(written(same).size() == weights.layers.size());
+  CHECK((written(same)[0].k == 0.5F && written(same)[1].v == 0.25F));
+  CHECK(same.kv_calibration);
+  for (const ModelWeights& other : {fewer, moved}) {
+    CHECK(other.kv_scales.empty());
+    CHECK_FALSE(other.kv_calibration);
+    CHECK(written(other).empty());
+  }
 }
 
 TEST_CASE("keys beyond 448 need scales in an FP8 cache, and with them lose what others lose") {

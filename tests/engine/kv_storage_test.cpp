@@ -83,41 +83,40 @@ TEST_CASE("blocks that one cache hands over are the same in another, wherever th
   }
 }
 
+// body(row, scale, slot, base) for what each token of 3 blocks of 4 has in every layer and head, of K and of V: its
+// bytes, its int8 scale or null, and a number of the layer, head and tensor.
+template <typename Body>
+void for_each_row(const KvStorage& storage, const ModelShape& shape, Body&& body) {
+  for (int layer = 0; layer < shape.num_layers(); ++layer) {
+    const kernels::KvCacheView& view = storage.layer(layer);
+    const auto bytes = static_cast<std::size_t>(view.head_dim * bits(view.dtype) / 8);
+    const auto int8 = view.dtype == Dtype::int8 ? view.extras.as<kernels::Int8KvScales>() : kernels::Int8KvScales();
+    for (int head = 0; head < view.num_kv_heads; ++head)
+      for (int slot = 0; slot < 12; ++slot)
+        for (const bool is_k : {true, false}) {
+          if (!is_k && view.v == view.k) continue;
+          const int row = (slot / 4 * view.num_kv_heads + head) * 4 + slot % 4;
+          float* const scales = is_k ? int8.k : int8.v;
+          auto* const pool = static_cast<std::byte*>(is_k ? view.k : view.v);
+          body(std::span(pool + static_cast<std::size_t>(row) * bytes, bytes),
+               scales == nullptr ? nullptr : scales + row, slot, (layer * 8 + head * 2 + (is_k ? 1 : 0)) % 16 * 16);
+        }
+  }
+}
+
 TEST_CASE("slots move in order, K and V of every layer and head, with their scales") {
   const auto latent_shape = read_model_shape(kFamilyFolder / "deepseek_v3");
   for (const ModelShape& shape : {gqa_shape(), latent_shape})
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::fp8_e4m3, Dtype::int8}) {
       INFO(shape.name << " " << name(dtype));
       KvStorage storage(shape, {.num_blocks = 3, .block_size = 4, .dtype = dtype});
-      const auto bytes_of = [&](int layer, void* pool, int head, int slot) {
-        const kernels::KvCacheView view = storage.layer(layer);
-        const auto bytes = static_cast<std::size_t>(view.head_dim * bits(dtype) / 8);
-        const int row = (slot / 4 * view.num_kv_heads + head) * 4 + slot % 4;
-        return std::span(static_cast<std::byte*>(pool) + static_cast<std::size_t>(row) * bytes, bytes);
-      };
-      const auto each_row = [&](auto&& body) {
-        for (int layer = 0; layer < shape.num_layers(); ++layer) {
-          const kernels::KvCacheView view = storage.layer(layer);
-          for (int head = 0; head < view.num_kv_heads; ++head)
-            for (int slot = 0; slot < 12; ++slot)
-              for (const bool is_k : {true, false}) {
-                if (!is_k && view.v == view.k) continue;
-                const auto int8 =
-                    dtype == Dtype::int8 ? view.extras.as<kernels::Int8KvScales>() : kernels::Int8KvScales();
-                float* const scales = is_k ? int8.k : int8.v;
-                const int row = (slot / 4 * view.num_kv_heads + head) * 4 + slot % 4;
-                body(bytes_of(layer, is_k ? view.k : view.v, head, slot), scales == nullptr ? nullptr : scales + row,
-                     slot, (layer * 8 + head * 2 + (is_k ? 1 : 0)) % 16 * 16);
-              }
-        }
-      };
-      each_row([](std::span<std::byte> row, float* scale, int slot, int base) {
+      for_each_row(storage, shape, [](std::span<std::byte> row, float* scale, int slot, int base) {
         std::ranges::fill(row, static_cast<std::byte>(base + slot));
         if (scale != nullptr) *scale = static_cast<float>(base + slot);
       });
       const std::vector<SlotMove> moves{{9, 2}, {2, 7}, {5, 5}, {11, 4}};
       storage.move_slots(moves);
-      each_row([](std::span<std::byte> row, const float* scale, int slot, int base) {
+      for_each_row(storage, shape, [](std::span<std::byte> row, const float* scale, int slot, int base) {
         const int from = slot == 2 || slot == 7 ? 9 : slot == 4 ? 11 : slot;
         REQUIRE(std::ranges::all_of(row, [&](std::byte byte) { return byte == static_cast<std::byte>(base + from); }));
         if (scale != nullptr) REQUIRE(*scale == static_cast<float>(base + from));

@@ -4,7 +4,7 @@
 #include <limits>
 #include <span>
 
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "tests/kernels/kv/kivi_case.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 

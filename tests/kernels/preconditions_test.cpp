@@ -1,7 +1,7 @@
 // Do the CPU kernels refuse what they cannot compute, and say what it is?
 #include <stdexcept>
 
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels {

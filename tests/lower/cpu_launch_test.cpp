@@ -63,6 +63,16 @@ TEST_CASE("a step that completes groups of a KIVI cache quantizes them value by 
   CHECK(plain.arithmetic.stored_values == 0);
 }
 
+TEST_CASE("new tokens of a KVQuant cache are quantized value by value, with a comparison for each bit of a code") {
+  for (const Dtype dtype : {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2})
+    for (const Batch& batch : {uniform_batch(Phase::decode, 3, 256), uniform_batch(Phase::prefill, 1, 100)}) {
+      const Launch launch = launch_of(OpKind::rope_and_cache, with_cache(dtype), batch);
+      CHECK(launch.arithmetic.stored_values ==
+            Approx(static_cast<double>(batch.num_tokens()) * 2 * kKvHeads * kHeadDim));
+      CHECK(launch.arithmetic.shaping_per_value == Approx(16 * (11 + 3 * bits(dtype))));
+    }
+}
+
 TEST_CASE("heavy hitters are scored one head and token at a time, and K is widened for each head") {
   EngineOptions options = with_cache(Dtype::f16);
   options.kv_retention = {.policy = RetentionPolicy::heavy_hitters, .window_tokens = 128, .heavy_hitter_tokens = 128};

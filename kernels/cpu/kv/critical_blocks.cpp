@@ -1,5 +1,5 @@
 // Bounds of the keys of each block, and the choice of the blocks that a query's attention loads.
-#include "kernels/cpu/kv/critical_blocks.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 //
 // One task per sequence and KV head, new tokens one after the other, so the sums have the same bits for any number of
 // threads, any batch, and any way to cut the tokens into steps.
-#include "kernels/cpu/kv/heavy_hitters.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Writes a kivi cache: groups of 32 tokens, quantized once per 32 tokens and hence without vectors, and the residual.
-#include "kernels/cpu/kv/kivi.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
 #include <algorithm>
 

@@ -10,9 +10,10 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/cpu/kv/kvquant.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "kernels/cpu/kv/tile_floats-inl.hpp"
 #include "kernels/cpu/rotation-inl.hpp"
+#include "kernels/kv/kvquant.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {

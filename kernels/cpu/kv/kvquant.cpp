@@ -1,10 +1,11 @@
-#include "kernels/cpu/kv/kvquant.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
+#include "kernels/kv/kvquant.hpp"
 #include "kernels/number_format.hpp"
 
 namespace dculab::kernels::cpu {

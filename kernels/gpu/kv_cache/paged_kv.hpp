@@ -31,7 +31,7 @@ __device__ __forceinline__ std::int64_t cache_row_of_token(const KvCacheView& ca
 
 // FP8 stands for its value times a scale of K or of V; wider formats have no scale.
 template <typename Stored>
-inline constexpr bool kIsScaled = sizeof(Stored) == 1;
+inline constexpr bool kIsScaled = std::is_same_v<Stored, Fp8E4M3> || std::is_same_v<Stored, Fp8E5M2>;
 
 __device__ __forceinline__ bool is_fp8(const KvCacheView& cache) {
   return cache.dtype == Dtype::fp8_e4m3 || cache.dtype == Dtype::fp8_e5m2;

@@ -8,6 +8,7 @@
 
 #include "kernels/number_format.hpp"
 #include "kernels/reference/cached_value.hpp"
+#include "kernels/reference/reference_kernels.hpp"
 
 namespace dculab::kernels::reference {
 namespace {
@@ -91,29 +92,6 @@ void choose_of_head(const ChooseCriticalBlocksArgs& args, int seq, int kv_head) 
   chosen.context_lens[list] = context - blocks_left_out * cache.block_size;
 }
 
-// out: [value_width] of a query head over the tokens that it sees.
-void attend(const PagedAttentionArgs& args, const std::vector<std::int64_t>& slots, const float* q, int kv_head,
-            float* out) {
-  const KvCacheView& cache = args.cache;
-  std::vector<double> weights;
-  for (const std::int64_t slot : slots) {
-    double product = 0;
-    for (int d = 0; d < cache.head_dim; ++d)
-      product += q[d] * load_cached(cache, KvTensor::k, cache_index(cache, KvTensor::k, slot, kv_head, d));
-    const double scaled = product * args.scale, cap = args.logit_soft_cap;
-    weights.push_back(cap > 0 ? cap * std::tanh(scaled / cap) : scaled);
-  }
-  const double largest = *std::max_element(weights.begin(), weights.end());
-  double total = 0;
-  for (double& weight : weights) total += weight = std::exp(weight - largest);
-  for (int d = 0; d < cache.value_width(); ++d) {
-    double sum = 0;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      sum += weights[i] * load_cached(cache, KvTensor::v, cache_index(cache, KvTensor::v, slots[i], kv_head, d));
-    out[d] = static_cast<float>(sum / total);
-  }
-}
-
 }  // namespace
 
 void update_block_bounds(const UpdateBlockBoundsArgs& args) {
@@ -137,21 +115,25 @@ void choose_critical_blocks(const ChooseCriticalBlocksArgs& args) {
     std::iota(args.chosen.query_start_loc, args.chosen.query_start_loc + args.num_seqs * kv_heads + 1, 0);
 }
 
+// A KV head's part of a block is a block of its own, with one KV head.
 void critical_attention(const PagedAttentionArgs& args, const ChosenBlocks& chosen) {
-  const KvCacheView& cache = args.cache;
-  const int group_size = args.num_heads / cache.num_kv_heads;
+  const int kv_heads = args.cache.num_kv_heads, group_size = args.num_heads / kv_heads;
+  const std::int32_t one_token[] = {0, 1};
+  PagedAttentionArgs of_head = args;
+  of_head.cache.num_kv_heads = 1, of_head.cache.num_blocks *= kv_heads;
+  of_head.num_heads = group_size, of_head.num_seqs = 1, of_head.query_start_loc = one_token;
   for (int seq = 0; seq < args.num_seqs; ++seq)
-    for (int head = 0; head < args.num_heads; ++head) {
-      const int kv_head = head / group_size;
-      const std::ptrdiff_t list = std::ptrdiff_t{seq} * cache.num_kv_heads + kv_head;
+    for (int kv_head = 0; kv_head < kv_heads; ++kv_head) {
+      const std::ptrdiff_t list = std::ptrdiff_t{seq} * kv_heads + kv_head;
       const std::int32_t* table = args.block_tables + std::ptrdiff_t{seq} * args.max_blocks_per_seq;
-      std::vector<std::int64_t> slots;
-      for (int token = 0; token < chosen.context_lens[list]; ++token) {
-        const int place = chosen.places[list * chosen.stride + token / cache.block_size];
-        slots.push_back(std::int64_t{table[place]} * cache.block_size + token % cache.block_size);
-      }
-      attend(args, slots, args.q + seq * args.q_stride + std::ptrdiff_t{head} * cache.head_dim, kv_head,
-             args.out + seq * args.out_row() + std::ptrdiff_t{head} * cache.value_width());
+      std::vector<std::int32_t> blocks;
+      for (int i = 0; i * args.cache.block_size < chosen.context_lens[list]; ++i)
+        blocks.push_back(table[chosen.places[list * chosen.stride + i]] * kv_heads + kv_head);
+      of_head.block_tables = blocks.data(), of_head.max_blocks_per_seq = static_cast<int>(blocks.size());
+      of_head.context_lens = chosen.context_lens + list;
+      of_head.q = args.q + seq * args.q_stride + std::ptrdiff_t{kv_head} * group_size * args.cache.head_dim;
+      of_head.out = args.out + seq * args.out_row() + std::ptrdiff_t{kv_head} * group_size * args.cache.value_width();
+      paged_attention(of_head);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "kernels/kv/critical_blocks.hpp"
 #include "kernels/number_format.hpp"
+#include "kernels/reference/cached_value.hpp"
 #include "kernels/reference/kv/critical_blocks.hpp"
 #include "tests/kernels/tensors.hpp"
 
@@ -117,6 +118,24 @@ class ChoiceCase {
   std::vector<BlockBounds> bounds_;
   std::vector<float> q_;
 };
+
+// Sums of a key with a query, and of the bounds of its block with it.
+struct Bounded {
+  double product = 0, bound = 0;
+};
+inline Bounded bounded(const KvCacheView& cache, const float* q, std::int64_t slot, int kv_head,
+                       const std::vector<float>& bounds) {
+  const std::ptrdiff_t row = (slot / cache.block_size * cache.num_kv_heads + kv_head) * 2 * cache.head_dim;
+  Bounded sums;
+  for (int d = 0; d < cache.head_dim; ++d) {
+    const auto index = reference::cache_index(cache, reference::KvTensor::k, slot, kv_head, d);
+    sums.product += q[d] * double{static_cast<float>(reference::load_cached(cache, reference::KvTensor::k, index))};
+    const double least = bounds[static_cast<std::size_t>(row + d)];
+    const double most = bounds[static_cast<std::size_t>(row + cache.head_dim + d)];
+    sums.bound += std::max(q[d] * least, q[d] * most);
+  }
+  return sums;
+}
 
 inline std::vector<ChoiceShape> choice_shapes() {
   return {{},

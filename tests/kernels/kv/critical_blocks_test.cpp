@@ -1,7 +1,6 @@
 // Critical blocks on the CPU: are bounds bounds, are the same blocks chosen, is attention that of the chosen tokens?
-#include "kernels/cpu/kv/critical_blocks.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 
-#include "kernels/reference/cached_value.hpp"
 #include "tests/kernels/kv/choice_case.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
@@ -168,18 +167,8 @@ TEST_CASE("no key of a block has a product above the block's bound") {
             for (int head = 0; head < args.num_heads; ++head) {
               const std::int32_t* table = args.block_tables + seq * args.max_blocks_per_seq;
               const std::int64_t slot = reference::slot_of(cache, table, token);
-              const int kv_head = head * cache.num_kv_heads / args.num_heads;
               const float* q = args.q + seq * args.q_stride + head * cache.head_dim;
-              const std::ptrdiff_t row = (slot / block_size * cache.num_kv_heads + kv_head) * 2 * cache.head_dim;
-              double product = 0, bound = 0;
-              for (int d = 0; d < cache.head_dim; ++d) {
-                const auto index = reference::cache_index(cache, reference::KvTensor::k, slot, kv_head, d);
-                product +=
-                    q[d] * double{static_cast<float>(reference::load_cached(cache, reference::KvTensor::k, index))};
-                const double least = values[static_cast<std::size_t>(row + d)];
-                const double most = values[static_cast<std::size_t>(row + cache.head_dim + d)];
-                bound += std::max(q[d] * least, q[d] * most);
-              }
+              const auto [product, bound] = bounded(cache, q, slot, head * cache.num_kv_heads / args.num_heads, values);
               above += product <= bound ? 0 : 1, ++products;
               slack += bound - product;
             }

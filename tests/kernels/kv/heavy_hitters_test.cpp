@@ -1,6 +1,6 @@
 // H2O's attention sums: against the reference, and the same bits however the work is arranged.
-#include "kernels/cpu/kv/heavy_hitters.hpp"
-#include "kernels/reference/kv/heavy_hitters.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
+#include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels {

@@ -2,8 +2,7 @@
 #include <cstring>
 #include <span>
 
-#include "kernels/cpu/kv/heavy_hitters.hpp"
-#include "kernels/cpu/kv/kvquant.hpp"
+#include "kernels/cpu/kv/kv_kernels.hpp"
 #include "tests/kernels/paged_sequences.hpp"
 
 namespace dculab::kernels {

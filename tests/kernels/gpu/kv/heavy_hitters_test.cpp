@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "kernels/number_format.hpp"
-#include "kernels/reference/kv/heavy_hitters.hpp"
+#include "kernels/reference/reference_kernels.hpp"
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
 #include "tests/kernels/gpu/cached_attention.hpp"
 

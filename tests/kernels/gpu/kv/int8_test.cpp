@@ -36,16 +36,22 @@ TEST_CASE("GPU int8 pairs become the halves of their codes") {
   }
 }
 
+void check_same(const Int8Cache& cache, const CacheMemory& expected) {
+  CHECK(cache.k.read<std::uint16_t>() == expected.k);
+  CHECK(cache.v.read<std::uint16_t>() == expected.v);
+  CHECK(same_bits(cache.k_scales.read<float>(), expected.k_scales));
+  CHECK(same_bits(cache.v_scales.read<float>(), expected.v_scales));
+}
+
 TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
   const auto source_dtype = GENERATE(Dtype::f32, Dtype::f16);
   const auto& [heads, head_dim, block_size] =
       GENERATE(table<int, int, int>({{1, 8, 1}, {2, 80, 16}, {5, 128, 7}, {3, 32, 256}, {9, 256, 4}}));
   const bool by_head = GENERATE(false, true);
   CAPTURE(name(source_dtype), heads, head_dim, block_size, by_head);
-  constexpr int kTokens = 7;
   TensorSource source(3);
-  const int width = heads * head_dim, stride = 2 * width + 8;
-  auto kv = source.stored(static_cast<std::size_t>(kTokens * stride), source_dtype, 4.0F);
+  const int width = heads * head_dim, stride = 2 * width + 8, tokens = 7;
+  auto kv = source.stored(static_cast<std::size_t>(tokens * stride), source_dtype, 4.0F);
   std::fill_n(kv.begin(), bytes_of(source_dtype, static_cast<std::size_t>(head_dim)), std::byte{0});  // a scale of 0
   const auto wide = widen(kv, source_dtype);
   const std::vector<std::int64_t> slots{3, -1, 1, 11, 0, 7, 10};
@@ -55,7 +61,7 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
                                 .kv_stride = stride,
                                 .slot_mapping = slots.data(),
                                 .cache = expected.view,
-                                .num_tokens = kTokens});
+                                .num_tokens = tokens});
   const std::vector<std::int64_t> own(static_cast<std::size_t>(heads), slots[3]);
   for_each_device([&](Device& device) {
     const CacheMemory untouched(Dtype::int8, 2 + 12 / block_size, heads, block_size, head_dim);
@@ -63,7 +69,7 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
     const DeviceTensor values(device, kv), places(device, own);
     std::vector<std::int64_t> mapping = slots;
     if (by_head) mapping[3] = 5;  // that of its heads counts
-    std::vector<const std::int64_t*> of_tokens(kTokens, nullptr);
+    std::vector<const std::int64_t*> of_tokens(tokens, nullptr);
     of_tokens[3] = places.as<std::int64_t>();
     const DeviceTensor slot(device, mapping), own_slots(device, of_tokens);
     ReshapeAndCache args{
@@ -72,13 +78,10 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
         .kv_stride = stride,
         .slot_mapping = slot.as<std::int64_t>(),
         .cache = cache.view,
-        .num_tokens = kTokens};
+        .num_tokens = tokens};
     if (by_head) args.head_slots = {own_slots.as<const std::int64_t*>(), 0};
     device.reshape_and_cache(args);
-    CHECK(cache.k.read<std::uint16_t>() == expected.k);
-    CHECK(cache.v.read<std::uint16_t>() == expected.v);
-    CHECK(same_bits(cache.k_scales.read<float>(), expected.k_scales));
-    CHECK(same_bits(cache.v_scales.read<float>(), expected.v_scales));
+    check_same(cache, expected);
   });
 }
 

@@ -50,6 +50,21 @@ void check_codes(const CacheMemory& expected, const DeviceTensor& k, const Devic
   }
 }
 
+// What the device's cache must hold: the rows of the sinks, [kSinks, width], rotated and written by the reference.
+void write_rows(std::vector<float> rows, const std::vector<std::int32_t>& positions,
+                const std::vector<std::int64_t>& slots, const std::vector<float>& cos_sin, const SinkCase& shape,
+                const KvCacheView& cache) {
+  reference::rope_and_cache({.qkv = rows.data(),
+                             .positions = positions.data(),
+                             .slot_mapping = slots.data(),
+                             .cos_sin = shape.rotates ? cos_sin.data() : nullptr,
+                             .cache = cache,
+                             .num_tokens = kSinks,
+                             .num_heads = 0,
+                             .rotary_dim = shape.rotary_dim,
+                             .neighbours = shape.neighbours});
+}
+
 void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   TensorSource source(7);
   const int width = 2 * shape.heads * shape.head_dim;
@@ -62,15 +77,7 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   const std::vector<std::int32_t> positions{0, 49, 3, 3, 17};
   const std::vector<std::int64_t> slots{6, 0, 13, 9, 2};
   CacheMemory expected(dtype, 2 + 16 / shape.block_size, shape.heads, shape.block_size, shape.head_dim);
-  reference::rope_and_cache({.qkv = rows.data(),
-                             .positions = positions.data(),
-                             .slot_mapping = slots.data(),
-                             .cos_sin = shape.rotates ? cos_sin.data() : nullptr,
-                             .cache = expected.view,
-                             .num_tokens = kSinks,
-                             .num_heads = 0,
-                             .rotary_dim = shape.rotary_dim,
-                             .neighbours = shape.neighbours});
+  write_rows(rows, positions, slots, cos_sin, shape, expected.view);
   const DeviceTensor k(device, expected.k.size() * 2), v(device, expected.k.size() * 2);
   std::vector<std::unique_ptr<DeviceTensor>> tensors;
   std::vector<const float*> pointers;
