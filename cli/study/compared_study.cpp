@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/output/leaning_report.hpp"
+#include "cli/study/best_variants.hpp"
 #include "cli/study/reported_table.hpp"
 #include "cli/study/service_tables.hpp"
 #include "cli/study/variant_cost.hpp"
@@ -38,10 +39,6 @@ struct Listed {
     compared.costs.push_back(cost_of(changed, machine_of(changed, listed)));
   }
   return compared;
-}
-
-[[nodiscard]] bool is_run_by(const VariantCost& cost, const sim::Machine& machine) {
-  return cost.machine.name == machine.name && cost.machine.stack.name == machine.stack.name;
 }
 
 // Of all that fits and runs there.
@@ -134,6 +131,7 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);
   report.json["comparisons"] = Json::array();
+  Json best = Json::array();
   for (const std::string& name : machines) {
     const Listed listed{scenario, name};
     const sim::Machine& machine = listed.machine;
@@ -145,10 +143,12 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
     for (const ComparedPoint& point : points)
       if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
+    add_best_variants(points, scenario, machine, report.tables.back(), best);
     report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points, machine), report);
     for (const ComparedPoint& point : points)
       report.json["comparisons"].push_back(point_json(point, verdicts, compare, machine.name));
   }
+  if (!best.empty()) report.json["best"] = std::move(best);
 }
 
 }  // namespace dculab::cli
