@@ -1,10 +1,11 @@
 #include "config/options_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "config/step_words.hpp"
-#include "core/kv/table.hpp"
+#include "core/kv/figures.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::config {
@@ -21,11 +22,12 @@ constexpr auto kPrefixEvictions =
 // A figure that is missing, or stands there for nothing, is reported where the policy is chosen.
 void read_retention(MapReader& reader, KvRetention& retention) {
   reader.optional("retention", retention.policy, kRetentionPolicies);
-  reader.optional("sink_tokens", retention.sink_tokens, between(1, kLongestContext));
-  reader.optional("window_tokens", retention.window_tokens, between(1, kLongestContext));
-  reader.optional("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(1, kLongestContext));
-  reader.optional("budget", retention.kv_budget, fraction());
-  reader.optional("recent_blocks", retention.recent_blocks, between(1, kLongestContext));
+  for (const KvFigure& figure : kKvFigures) {
+    if (figure.share != nullptr)
+      reader.optional(figure.name, retention.*figure.share, fraction());
+    else
+      reader.optional(figure.name, retention.*figure.count, between(1, kLongestContext));
+  }
 }
 
 // A word, or a list of them.
@@ -42,6 +44,8 @@ void read_skip(MapReader& reader, KvSkip& skip) {
     if (!add_word(skip, word))
       reader.complain(*node, "kv_cache.skip: " + in_quotes(word) + " cannot be skipped; use " + kKvSkipWords +
                                  ", or a list of them");
+  if (words.size() > 1 && std::ranges::find(words, "none") != words.end())
+    reader.complain(*node, "kv_cache.skip: 'none' stands alone; leave it out, or the other words");
 }
 
 void read_kv_cache(MapReader reader, EngineOptions& options) {

@@ -7,6 +7,7 @@
 #include "config/step_words.hpp"
 #include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
+#include "core/kv/figures.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
 #include "model/plan_step.hpp"
@@ -50,13 +51,17 @@ void read_split(MapReader reader, AttentionSplit& split) {
   reader.finish();
 }
 
+// What the policy takes must stand there.
 void read_retention(MapReader reader, KvRetention& retention) {
   reader.required("policy", retention.policy, kRetentionPolicies);
-  reader.required("sink_tokens", retention.sink_tokens, between(0, kLargestCount));
-  reader.required("window_tokens", retention.window_tokens, between(0, kLargestCount));
-  reader.required("heavy_hitter_tokens", retention.heavy_hitter_tokens, between(0, kLargestCount));
-  reader.optional("budget", retention.kv_budget, fraction());
-  reader.optional("recent_blocks", retention.recent_blocks, between(1, kLargestCount));
+  for (const KvFigure& figure : kKvFigures) {
+    const bool is_needed = kv_policy(retention.policy).*figure.counts;
+    if (is_needed) (void)reader.required(figure.name);
+    if (figure.share != nullptr)
+      reader.optional(figure.name, retention.*figure.share, fraction());
+    else
+      reader.optional(figure.name, retention.*figure.count, between(is_needed ? 1 : 0, kLargestCount));
+  }
   reader.finish();
 }
 

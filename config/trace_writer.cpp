@@ -4,21 +4,22 @@
 #include "config/trace_model.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
-#include "core/kv/table.hpp"
+#include "core/kv/figures.hpp"
 
 namespace dculab::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Counts of tokens stand in the steps of every policy; what else there is, in those of its own.
 Json retention_json(const KvRetention& retention) {
-  Json json{{"policy", name(retention.policy)},
-            {"sink_tokens", retention.sink_tokens},
-            {"window_tokens", retention.window_tokens},
-            {"heavy_hitter_tokens", retention.heavy_hitter_tokens}};
-  if (!kv_policy(retention.policy).has_budget) return json;
-  json["budget"] = retention.kv_budget;
-  json["recent_blocks"] = retention.recent_blocks;
+  const KvPolicy& policy = kv_policy(retention.policy);
+  Json json{{"policy", policy.name}};
+  for (const KvFigure& figure : kKvFigures) {
+    const std::string key(figure.name);
+    if (figure.counts == &KvPolicy::has_budget && !policy.has_budget) continue;
+    json[key] = figure.share != nullptr ? Json(retention.*figure.share) : Json(retention.*figure.count);
+  }
   return json;
 }
 

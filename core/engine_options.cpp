@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "core/block_pool.hpp"
-#include "core/kv/table.hpp"
+#include "core/kv/figures.hpp"
 
 namespace dculab {
 namespace {
@@ -14,17 +14,15 @@ using Found = std::vector<std::string>;
 // Figures of other policies may stand there: a sweep over policies has them all.
 void check_figures(const KvRetention& retention, Found& found) {
   const KvPolicy& policy = kv_policy(retention.policy);
-  const auto need = [&](bool needed, const char* figure, int value) {
-    if (needed && (value < 1 || value > kLongestContext))
-      found.push_back("kv_retention " + std::string(policy.name) + " needs " + figure + ", at least 1 and at most " +
-                      std::to_string(kLongestContext));
-  };
-  need(policy.has_window, "window_tokens", retention.window_tokens);
-  need(policy.has_sinks, "sink_tokens", retention.sink_tokens);
-  need(policy.has_heavy_hitters, "heavy_hitter_tokens", retention.heavy_hitter_tokens);
-  need(policy.has_budget, "recent_blocks", retention.recent_blocks);
-  if (policy.has_budget && !(retention.kv_budget > 0 && retention.kv_budget <= 1))
-    found.push_back("kv_retention " + std::string(policy.name) + " needs kv_budget, above 0 and at most 1");
+  const std::string needs = "kv_retention " + std::string(policy.name) + " needs ";
+  for (const KvFigure& figure : kKvFigures) {
+    if (!(policy.*figure.counts)) continue;
+    const std::string name(figure.name);
+    if (figure.share != nullptr && !(retention.*figure.share > 0 && retention.*figure.share <= 1))
+      found.push_back(needs + "a " + name + " above 0 and at most 1");
+    if (figure.count != nullptr && (retention.*figure.count < 1 || retention.*figure.count > kLongestContext))
+      found.push_back(needs + name + ", at least 1 and at most " + std::to_string(kLongestContext));
+  }
 }
 
 void check_groups(const EngineOptions& options, Found& found) {

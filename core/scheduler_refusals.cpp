@@ -16,9 +16,8 @@ constexpr std::int64_t kLongestStream = 1 << 20;
 std::optional<std::string> refusal_of_samples(const Request& request, const EngineOptions& options) {
   if (request.n < 1) return "n must be at least 1, not " + std::to_string(request.n);
   if (request.n == 1) return std::nullopt;
-  const std::string what = std::to_string(request.n) + " samples of a prompt share its KV blocks, which ";
   const std::vector<std::string> reasons = clashes(options.kv(), KvFeature::samples);
-  return reasons.empty() ? std::nullopt : std::optional(what + reasons.front());
+  return reasons.empty() ? std::nullopt : std::optional(reasons.front());
 }
 
 }  // namespace

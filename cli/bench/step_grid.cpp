@@ -1,6 +1,8 @@
 #include "cli/bench/step_grid.hpp"
 
+#include "cli/output/retention_text.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/yaml_figure.hpp"
@@ -14,14 +16,13 @@ namespace {
   const RetentionPolicy asked = parse_option("--kv-retention", policy, parse_policy);
   if (asked == RetentionPolicy::all) return {};
   std::vector<std::string> set{"kv_cache.retention=" + std::string(name(asked))};
-  const auto add = [&set](const char* key, int value) {
-    if (value > 0) set.push_back("kv_cache." + std::string(key) + "=" + std::to_string(value));
-  };
-  add("sink_tokens", sizes.sink_tokens);
-  add("window_tokens", sizes.window_tokens);
-  add("heavy_hitter_tokens", sizes.heavy_hitter_tokens);
-  add("recent_blocks", sizes.recent_blocks);
-  if (sizes.kv_budget > 0) set.push_back("kv_cache.budget=" + config::figure_text(sizes.kv_budget));
+  for (const KvFigure& figure : kKvFigures) {
+    const std::string key = "kv_cache." + std::string(figure.name) + "=";
+    if (figure.share != nullptr && sizes.*figure.share > 0)
+      set.push_back(key + config::figure_text(sizes.*figure.share));
+    if (figure.count != nullptr && sizes.*figure.count > 0)
+      set.push_back(key + config::figure_text(sizes.*figure.count));
+  }
   return set;
 }
 

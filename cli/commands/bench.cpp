@@ -11,9 +11,11 @@
 #include "cli/output/expert_report.hpp"
 #include "cli/output/output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/retention_text.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
@@ -92,7 +94,7 @@ struct BenchChoices {
     report.json["points"].push_back(json_of(step));
     if (retains) {
       table.rows.back().emplace_back(retention_text(step.options.kv_retention));
-      report.json["points"].back()["kv_retention"] = retention_text(step.options.kv_retention);
+      report.json["points"].back()["kv_retention"] = retention_json(step.options.kv_retention);
     }
     if (!mixture) continue;
     for (Cell& cell : expert_cells(step.experts)) table.rows.back().push_back(std::move(cell));
@@ -122,12 +124,29 @@ void refuse_ignored(const CLI::App& command, const BenchChoices& choices) {
                                        ", arrival: replay}");
   const bool scenario = names_scenario(choices.workload.file);
   const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
-  for (const char* option : {"--model", "--random-weights", "--block-size", "--kv-cache-dtype", "--kv-retention",
-                             "--activations", "--num-prompts", "--seed", "--max-num-seqs", "--max-num-batched-tokens",
-                             "--enable-prefix-caching", "--prefix-eviction", "--kv-cache-skip", "--pad-token-id",
-                             "--data-parallel-size", "--routing", "--tensor-parallel-size", "--enable-expert-parallel"})
+  std::vector<const char*> said{"--model",
+                                "--random-weights",
+                                "--block-size",
+                                "--kv-cache-dtype",
+                                "--kv-retention",
+                                "--activations",
+                                "--num-prompts",
+                                "--seed",
+                                "--max-num-seqs",
+                                "--max-num-batched-tokens",
+                                "--enable-prefix-caching",
+                                "--prefix-eviction",
+                                "--kv-cache-skip",
+                                "--pad-token-id",
+                                "--data-parallel-size",
+                                "--routing",
+                                "--tensor-parallel-size",
+                                "--enable-expert-parallel"};
+  for (const KvFigure& figure : kKvFigures) said.push_back(option_of(figure));
+  for (const char* option : said)
     if (scenario && given(option))
       throw InputError(option, "is said by the scenario " + choices.workload.file + "; give --set KEY=VALUE");
+  refuse_idle_figures(command, choices.grid.retentions);
   if (!scenario && given("--set")) throw InputError("--set", "changes a scenario; give one with --workload");
   if (!scenario && !choices.workload.file.empty() && given("--trace"))
     throw InputError("--trace", "is not written of conversations; leave it or --workload out");
@@ -201,7 +220,7 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
       ->needs(file);
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
   add_skip_options(command, choices.skip);
-  command.get_option("--kv-cache-skip")->needs(file);
+  for (const char* option : {"--kv-cache-skip", "--pad-token-id"}) command.get_option(option)->needs(file);
   command
       .add_option("--data-parallel-size", choices.data_parallel_size,
                   "Workload: replicas that share the CPU's cores and memory, each with its own KV cache")
@@ -231,15 +250,7 @@ void add_grid_options(CLI::App& command, GridChoices& grid) {
       .add_option("--kv-retention", grid.retentions,
                   "all, window, sinks, heavy-hitters, critical-blocks: a point each, with the same figures")
       ->delimiter(',');
-  command.add_option("--sink-tokens", grid.retention_sizes.sink_tokens, "sinks: the first tokens, which stay")
-      ->check(at_least(1));
-  command.add_option("--window-tokens", grid.retention_sizes.window_tokens, "The newest tokens, which stay")
-      ->check(at_least(1));
-  command
-      .add_option("--heavy-hitter-tokens", grid.retention_sizes.heavy_hitter_tokens,
-                  "heavy-hitters: the tokens with the most attention, which stay")
-      ->check(at_least(1));
-  add_budget_options(command, grid.retention_sizes);
+  add_retention_figures(command, grid.retention_sizes);
 }
 
 }  // namespace

@@ -11,10 +11,11 @@
 #include "cli/output/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
+#include "cli/scenario/evaluation_choices.hpp"
 #include "cli/scenario/evaluation_material.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/kv_bytes.hpp"
-#include "cli/scenario/speculation_choices.hpp"
+#include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
@@ -35,23 +36,6 @@ constexpr int kDefaultDecodeContext = 512;
 constexpr int kMostPositions = 1 << 20;
 constexpr double kMostReferenceLogits = 1U << 30U;  // values: 4 GiB
 constexpr double kMemoryShareBesideReference = 0.45;
-
-struct EvaluateChoices {
-  std::vector<std::string> models;
-  std::vector<std::string> kv_cache_dtypes{"f16"};
-  std::vector<std::string> activations{"exact"};
-  std::vector<std::string> retentions{"all"};
-  KvRetention retention_sizes;
-  bool stream = false;
-  int windows_at_once = 8;
-  int max_position_embeddings = 0;  // that texts may have, 0: the models'
-  std::string device = "cpu";
-  std::string activation_dtype = "f16";
-  EvaluationTasks tasks;
-  SpeculationChoices speculation;
-  engine::GeneratorOptions generator;
-  OutputOptions output;
-};
 
 // Of all models, so that all are judged alike.
 [[nodiscard]] int shortest_context(const EvaluateChoices& choices) {
@@ -112,34 +96,6 @@ struct EvaluateChoices {
         }
   }
   return rows;
-}
-
-void check(const EvaluateChoices& choices, const std::vector<EvaluationRow>& rows) {
-  const EvaluationTasks& tasks = choices.tasks;
-  if (tasks.text_file.empty() && tasks.question_files.empty())
-    throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
-  const bool compares =
-      tasks.num_prompts != EvaluationTasks().num_prompts || tasks.max_tokens != EvaluationTasks().max_tokens;
-  if (compares && !choices.speculation.asked())
-    throw InputError("--num-prompts, --max-tokens", "are of the comparison with and without drafts; add what drafts");
-  if (choices.speculation.asked() &&
-      speculative_config(choices.speculation).rejection_sample_method == RejectionSampleMethod::synthetic)
-    throw InputError("--rejection-sample-method", "synthetic gives other texts; use it with `dculab bench --workload`");
-  if (!tasks.reference.empty() && tasks.text_file.empty())
-    throw InputError("--reference: predictions are compared over a text; give --text FILE");
-  for (const EvaluationRow& row : rows) {
-    if (!differs_in_decodes(row.retention.policy)) continue;
-    const KvPolicy& policy = kv_policy(row.retention.policy);
-    const std::string option = "--kv-retention " + policy_text(row.retention.policy);
-    if (tasks.mode != engine::ScoringMode::streamed)
-      throw InputError(option +
-                       (policy.has_budget ? ": decodes that load a part of the cache are judged"
-                                          : ": a cache that drops tokens is judged") +
-                       " token by token; add --stream");
-    if (policy.has_budget && row.retention.kv_budget <= 0) throw InputError(option + ": give --kv-budget");
-    if (policy.has_window && row.retention.window_tokens < 1 && row.retention.kv_budget <= 0)
-      throw InputError(option + ": give --window-tokens");
-  }
 }
 
 // The model that others are held against: everything exact, K and V in the widest format the device has.
@@ -210,7 +166,7 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
 void run_evaluate(EvaluateChoices choices) {
   choices.tasks.mode = choices.stream ? engine::ScoringMode::streamed : engine::ScoringMode::chunked;
   std::vector<EvaluationRow> rows = make_rows(choices);
-  check(choices, rows);
+  refuse_unjudgeable(choices, rows);
   const EvaluationMaterial material = read_material(choices.tasks.text_file, choices.tasks.question_files);
   choices.tasks.context = shortest_context(choices);
   const int context = std::max(choices.tasks.context, choices.max_position_embeddings);
@@ -238,14 +194,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   add_axis("--activations", choices.activations, "exact; int8 of quantized models; bf16 of BF16 ones");
   add_axis("--kv-retention", choices.retentions,
            "Which tokens stay cached: all, window, sinks, heavy-hitters; critical-blocks: which are loaded");
-  command.add_option("--sink-tokens", choices.retention_sizes.sink_tokens, "sinks: first tokens kept")
-      ->check(at_least(0));
-  command.add_option("--window-tokens", choices.retention_sizes.window_tokens, "Last tokens kept")->check(at_least(1));
-  command
-      .add_option("--heavy-hitter-tokens", choices.retention_sizes.heavy_hitter_tokens,
-                  "heavy-hitters: tokens kept for the attention they get")
-      ->check(at_least(0));
-  add_budget_options(command, choices.retention_sizes);
+  add_retention_figures(command, choices.retention_sizes);
   command.add_option("--block-size", choices.generator.engine.block_size, "Tokens per KV block, power of two to 256");
   command.add_option("--device", choices.device,
                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
@@ -253,6 +202,20 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   command.add_option("--threads", choices.generator.num_threads, "CPU: worker threads, 0 = all cores")
       ->check(thread_count());
   add_division_options(command, choices.generator.division);
+}
+
+// Of what is generated: for speed, and with drafts.
+void add_generation_options(CLI::App& command, EvaluationTasks& tasks) {
+  command.add_option("--decode-steps", tasks.decode.steps, "Steps of the speed measurement, 0 = none")
+      ->check(between(0, kLongestContext));
+  command.add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")
+      ->check(between(1, kLargestBatch));
+  command.add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
+      ->check(between(1, kLongestContext));
+  command.add_option("--num-prompts", tasks.num_prompts, "Prompts of the comparison with and without drafts")
+      ->check(between(1, kLargestBatch));
+  command.add_option("--max-tokens", tasks.max_tokens, "Tokens that it generates after each")
+      ->check(between(1, kLongestContext));
 }
 
 }  // namespace
@@ -280,20 +243,14 @@ void add_evaluate(CLI::App& app) {
   command->add_flag("--stream", choices->stream, "Token by token, as in decode; else in chunks, as in prefill");
   command->add_option("--max-num-seqs", choices->windows_at_once, "With --stream: windows at the same time")
       ->check(CLI::Range(1, 256));
-  command->add_option("--decode-steps", tasks.decode.steps, "Steps of the speed measurement, 0 = none")
-      ->check(between(0, kLongestContext));
-  command->add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")
-      ->check(between(1, kLargestBatch));
-  command->add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
-      ->check(between(1, kLongestContext));
-  command->add_option("--num-prompts", tasks.num_prompts, "Prompts of the comparison with and without drafts")
-      ->check(between(1, kLargestBatch));
-  command->add_option("--max-tokens", tasks.max_tokens, "Tokens that it generates after each")
-      ->check(between(1, kLongestContext));
+  add_generation_options(*command, tasks);
   add_engine_options(*command, *choices);
   add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
-  command->callback([choices] { run_evaluate(*choices); });
+  command->callback([choices, command] {
+    refuse_idle_options(*command, *choices);
+    run_evaluate(*choices);
+  });
 }
 
 }  // namespace dculab::cli

@@ -189,6 +189,41 @@ void run_quantize(const QuantizeChoices& choices) {
   show(quantize_report(answer), choices.report);
 }
 
+// How weights are stored.
+void add_weight_options(CLI::App& command, QuantizeChoices& choices) {
+  command.add_option("--bits", choices.bits, "2, 3, 4 or 8");
+  command.add_option("--group-size", choices.group_size, "In-features that share a scale; -1 = all of a row");
+  command.add_flag("--desc-act", choices.desc_act, "GPTQ: columns with the largest activations first (act-order)");
+  command.add_flag("--sym", choices.sym, "Zero points in the middle of the range");
+  command.add_flag("--lm-head", choices.lm_head, "Quantize lm_head too");
+  command.add_option("--damp", choices.damp, "GPTQ: added to the Hessian's diagonal, as a share of its mean");
+  command.add_option("--alpha", choices.alpha, "SmoothQuant: share of the activations' scale that weights take over");
+  command.add_flag("--one-pass", choices.one_pass,
+                   "Look at all inputs of a layer at once, not at what its quantized matrices give the later ones");
+  command.add_option("--checkpoint-format", choices.checkpoint_format, "gptq (zero points less 1) or gptq_v2")
+      ->check(CLI::IsMember({"gptq", "gptq_v2"}));
+}
+
+// What is learned from text, of activations and of the KV cache.
+void add_calibration_options(CLI::App& command, QuantizeChoices& choices) {
+  reads(command.add_option("--calibration", choices.calibration_file, "Text that shows what activations are like"))
+      ->check(CLI::ExistingFile)
+      ->option_text("TEXT_FILE");
+  command.add_option("--calibration-tokens", choices.calibration_tokens, "Tokens of it to use at most")
+      ->check(at_least(1));
+  command
+      .add_option(
+          "--kv-cache-dtype", choices.kv_cache_dtype,
+          "Also find what such a KV cache needs to know: fp8_e4m3 (scales of each layer's keys and values), kvquant4, "
+          "kvquant3, kvquant2 (one file for all three)")
+      ->check(CLI::IsMember({"fp8_e4m3", "kvquant4", "kvquant3", "kvquant2"}));
+  reads(command.add_option("--fisher", choices.fisher_file,
+                           "kvquant: how much the loss depends on each value of the calibration text's keys and "
+                           "values (scripts/model/fisher.py)"))
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
+}
+
 }  // namespace
 
 void add_quantize(CLI::App& app) {
@@ -201,33 +236,8 @@ void add_quantize(CLI::App& app) {
       ->add_option("--method", choices->method,
                    "gptq, rtn, absmax, zero-point, smoothquant; none: the weights stay as they are")
       ->check(CLI::IsMember({"gptq", "rtn", "absmax", "zero-point", "smoothquant", "none"}));
-  command->add_option("--bits", choices->bits, "2, 3, 4 or 8");
-  command->add_option("--group-size", choices->group_size, "In-features that share a scale; -1 = all of a row");
-  command->add_flag("--desc-act", choices->desc_act, "GPTQ: columns with the largest activations first (act-order)");
-  command->add_flag("--sym", choices->sym, "Zero points in the middle of the range");
-  command->add_flag("--lm-head", choices->lm_head, "Quantize lm_head too");
-  command->add_option("--damp", choices->damp, "GPTQ: added to the Hessian's diagonal, as a share of its mean");
-  command->add_option("--alpha", choices->alpha, "SmoothQuant: share of the activations' scale that weights take over");
-  command->add_flag("--one-pass", choices->one_pass,
-                    "Look at all inputs of a layer at once, not at what its quantized matrices give the later ones");
-  reads(command->add_option("--calibration", choices->calibration_file, "Text that shows what activations are like"))
-      ->check(CLI::ExistingFile)
-      ->option_text("TEXT_FILE");
-  command->add_option("--calibration-tokens", choices->calibration_tokens, "Tokens of it to use at most")
-      ->check(at_least(1));
-  command->add_option("--checkpoint-format", choices->checkpoint_format, "gptq (zero points less 1) or gptq_v2")
-      ->check(CLI::IsMember({"gptq", "gptq_v2"}));
-  command
-      ->add_option(
-          "--kv-cache-dtype", choices->kv_cache_dtype,
-          "Also find what such a KV cache needs to know: fp8_e4m3 (scales of each layer's keys and values), kvquant4, "
-          "kvquant3, kvquant2 (one file for all three)")
-      ->check(CLI::IsMember({"fp8_e4m3", "kvquant4", "kvquant3", "kvquant2"}));
-  reads(command->add_option("--fisher", choices->fisher_file,
-                            "kvquant: how much the loss depends on each value of the calibration text's keys and "
-                            "values (scripts/model/fisher.py)"))
-      ->check(CLI::ExistingFile)
-      ->option_text("FILE");
+  add_weight_options(*command, *choices);
+  add_calibration_options(*command, *choices);
   command->add_option("--threads", choices->threads, "Worker threads, 0 = all cores")->check(thread_count());
   writes(command->add_option("--output", choices->output, "Folder to write, whole or not at all"))
       ->required()

@@ -118,20 +118,31 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
   engine::require_tensor_names(names.shape);
   engine::require_mergeable_heads(names.shape);
   const engine::RegroupOptions options = options_from(choices);
-  const int heads = names.shape.heads().num_key_value_heads;
-  if (options.method == engine::GroupingMethod::qcqa && choices.kv_heads >= 1 && choices.kv_heads <= heads) return;
   try {
-    engine::require_divisor(names.shape, choices.kv_heads);
+    engine::require_possible(names.shape, options);
   } catch (const InputError& error) {
     throw InputError("--kv-heads", error.what());
   }
-  (void)engine::config_with_heads(model, with_kv_heads(names.shape, choices.kv_heads));
+  if (options.method != engine::GroupingMethod::qcqa)
+    (void)engine::config_with_heads(model, with_kv_heads(names.shape, choices.kv_heads));
 }
 
-void run_regroup(const RegroupChoices& choices) {
+// Options that do nothing beside the others.
+void refuse_idle_options(const CLI::App& command, const RegroupChoices& choices) {
+  const auto refuse = [&](bool idle, const char* option, const std::string& beside) {
+    if (idle && command.get_option(option)->count() > 0) throw InputError(option, "does nothing " + beside);
+  };
+  for (const char* option : {"--error", "--seed"})
+    refuse(choices.method != "qcqa", option, "with --method " + choices.method);
+  for (const char* option : {"--similarity", "--compare", "--calibration-tokens"})
+    refuse(choices.calibration.empty(), option, "without --calibration");
+}
+
+void run_regroup(const CLI::App& command, const RegroupChoices& choices) {
   const engine::RegroupOptions options = options_from(choices);
   if (options.needs_calibration() && choices.calibration.empty())
     throw InputError("--calibration is missing: heads are compared, and weighted, on text; name a text file");
+  refuse_idle_options(command, choices);
   if (options.compared != engine::ComparedHeads::key_value && options.similarity == engine::HeadSimilarity::svd)
     throw InputError("--similarity svd is of K and V; with --compare " + choices.compared +
                      " use cosine, norm or distance");
@@ -157,7 +168,7 @@ void add_comparison_options(CLI::App& command, RegroupChoices& choices) {
       ->option_text("kv|query|output [kv]");
   command.add_option("--error", choices.error, "Of qcqa: of K and V weights, on the text, or of a merge by SVD")
       ->check(CLI::IsMember(lost_errors()))
-      ->option_text("weights|activations|svd [weights]");
+      ->option_text("weights|activations|svd [svd with --merge svd, else weights]");
   command.add_option("--seed", choices.seed, "Of qcqa's search");
   command
       .add_option("--merge", choices.merge,
@@ -197,7 +208,10 @@ void add_regroup(CLI::App& app) {
       ->required()
       ->option_text("FOLDER REQUIRED");
   add_format_option(*command, choices->output);
-  command->callback([choices] { run_regroup(*choices); });
+  command->callback([choices, command] {
+    if (choices->error.empty()) choices->error = choices->merge == "svd" ? "svd" : "weights";
+    run_regroup(*command, *choices);
+  });
 }
 
 }  // namespace dculab::cli

@@ -12,6 +12,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
@@ -103,21 +104,18 @@ class TextStream {
 }
 
 // A figure that does nothing is a slip.
-void refuse_idle_figures(const RunChoices& choices) {
-  const KvRetention& asked = choices.generator.engine.kv_retention;
-  const auto refuse = [&](bool idle, const char* option) {
-    if (idle) throw InputError(option, "does nothing with --kv-retention " + choices.kv_retention);
-  };
-  const EngineOptions& engine = choices.generator.engine;
+void refuse_idle_options(const CLI::App& command, const RunChoices& choices) {
+  refuse_idle_figures(command, {choices.kv_retention});
   const Dtype dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
-  if (engine.kv_residual_tokens != EngineOptions{}.kv_residual_tokens && !quantizes_together(dtype))
+  if (command.get_option("--kv-residual-tokens")->count() > 0 && !quantizes_together(dtype))
     throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + choices.kv_cache_dtype);
-  const KvPolicy& policy = kv_policy(parse_retention_policy(choices.kv_retention).value_or(RetentionPolicy::all));
-  refuse(asked.window_tokens != 0 && !policy.has_window, "--window-tokens");
-  refuse(asked.heavy_hitter_tokens != 0 && !policy.has_heavy_hitters, "--heavy-hitter-tokens");
-  refuse(asked.sink_tokens != KvRetention{}.sink_tokens && !policy.has_sinks, "--sink-tokens");
-  refuse(asked.kv_budget != 0 && !policy.has_budget, "--kv-budget");
-  refuse(asked.recent_blocks != KvRetention{}.recent_blocks && !policy.has_budget, "--recent-blocks");
+}
+
+// Samples share the blocks of their prompt.
+void refuse_samples(const RunChoices& choices, const EngineOptions& options) {
+  if (choices.n == 1) return;
+  if (const auto reasons = clashes(options.kv(), KvFeature::samples); !reasons.empty())
+    throw InputError("--n", reasons.front());
 }
 
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
@@ -125,7 +123,6 @@ void refuse_idle_figures(const RunChoices& choices) {
   options.device = parse_option("--device", choices.device, engine::parse_device);
   options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
-  refuse_idle_figures(choices);
   options.engine.kv_retention.policy = parse_option("--kv-retention", choices.kv_retention, parse_policy);
   options.engine.kv_skip = parse_skip(choices.skip);
   options.engine.activations = parse_option("--activations", choices.activations, parse_activations);
@@ -140,6 +137,7 @@ void refuse_idle_figures(const RunChoices& choices) {
   }
   set_speculation(choices.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
+  refuse_samples(choices, options.engine);
   return options;
 }
 
@@ -214,15 +212,7 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
   command.add_option("--kv-retention", choices.kv_retention,
                      "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O); "
                      "critical-blocks (Quest): all stay, a decode loads some");
-  command.add_option("--sink-tokens", engine.kv_retention.sink_tokens, "sinks: the first tokens, which stay")
-      ->check(at_least(1));
-  command.add_option("--window-tokens", engine.kv_retention.window_tokens, "The newest tokens, which stay")
-      ->check(at_least(1));
-  command
-      .add_option("--heavy-hitter-tokens", engine.kv_retention.heavy_hitter_tokens,
-                  "heavy-hitters: the tokens with the most attention, which stay")
-      ->check(at_least(1));
-  add_budget_options(command, engine.kv_retention);
+  add_retention_figures(command, engine.kv_retention);
 }
 
 }  // namespace
@@ -261,7 +251,10 @@ void add_run(CLI::App& app) {
                       "New tokens per step at most");
   add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
-  command->callback([choices] { run_engine(*choices); });
+  command->callback([choices, command] {
+    refuse_idle_options(*command, *choices);
+    run_engine(*choices);
+  });
 }
 
 }  // namespace dculab::cli

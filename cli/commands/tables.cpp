@@ -14,6 +14,7 @@
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "model/plan_step.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
 #include "study/scenario/locate.hpp"
@@ -167,12 +168,19 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                                  {"crossover_tokens", row.crossover_tokens}});
 }
 
+[[nodiscard]] sim::FootprintRequest footprint_request(const TableChoices& choices, const ModelShape& model) {
+  EngineOptions options;
+  options.kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype);
+  if (const auto found = problems(options, model); !found.empty()) throw InputError("--kv-dtype", found.front());
+  return {.tokens = choices.tokens,
+          .batch = choices.batch,
+          .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
+          .kv_cache_dtype = options.kv_cache_dtype};
+}
+
 [[nodiscard]] Report footprint_report(const TableChoices& choices) {
   const ModelShape model = choose_model(choices);
-  const sim::FootprintRequest request{.tokens = choices.tokens,
-                                      .batch = choices.batch,
-                                      .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
-                                      .kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype)};
+  const sim::FootprintRequest request = footprint_request(choices, model);
   const sim::Footprint chosen = sim::footprint(model, request);
   Report report{"dculab/tables-footprint/1", {}, {Table{}}, Json::object()};
   report.heading = {model.name + ": " + std::to_string(choices.batch) + " sequences of " +
@@ -190,7 +198,8 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
                  {"crossover_tokens", chosen.crossover_tokens},
                  {"rows", Json::array()}};
-  for (const sim::Footprint& row : sim::footprint_table(model, request)) add_footprint_row(report, row, model, chosen);
+  const std::vector<sim::Footprint> rows = sim::footprint_table(model, request);
+  for (const sim::Footprint& row : rows) add_footprint_row(report, row, model, chosen);
   if (chosen.kv_in_windows < chosen.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
                              config::short_text(chosen.kv_in_windows));
@@ -198,6 +207,9 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};
+  if (!rows.back().is_latent)
+    table.notes.push_back("No row of MLA: " + choices.kv_dtype +
+                          " quantizes K and V of heads, and latents are neither.");
   return report;
 }
 

@@ -6,7 +6,7 @@
 
 #include "cli/output/draft_report.hpp"
 #include "cli/output/expert_report.hpp"
-#include "cli/scenario/engine_choices.hpp"
+#include "cli/output/retention_text.hpp"
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/kv/table.hpp"
@@ -111,17 +111,6 @@ struct Columns {
   }
   if (columns.speculation) std::ranges::move(speculation_cells(*row.speculation), std::back_inserter(cells));
   return cells;
-}
-
-[[nodiscard]] Json retention_json(const KvRetention& retention) {
-  const KvPolicy& policy = kv_policy(retention.policy);
-  const auto only = [&](bool holds, int tokens) { return holds ? Json(tokens) : Json(); };
-  return {{"policy", policy_text(retention.policy)},
-          {"sink_tokens", only(policy.has_sinks, retention.sink_tokens)},
-          {"window_tokens", only(policy.has_window, retention.window_tokens)},
-          {"heavy_hitter_tokens", only(policy.has_heavy_hitters, retention.heavy_hitter_tokens)},
-          {"budget", policy.has_budget ? Json(retention.kv_budget) : Json()},
-          {"recent_blocks", only(policy.has_budget, retention.recent_blocks)}};
 }
 
 [[nodiscard]] Json text_json(const std::optional<engine::TextEvaluation>& text) {

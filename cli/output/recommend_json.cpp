@@ -50,7 +50,10 @@ namespace {
             {"block_sizes", kernel.limits.block_sizes},
             {"partition_tokens", kernel.limits.partition_tokens},
             {"source", kernel.limits.stack.description}};
-  if (kernel.best) json["best"] = to_json(*kernel.best);
+  if (kernel.best) {
+    json["best"] = to_json(*kernel.best);
+    json["best"]["kv_cache_dtype"] = name(kernel.best->setting.kv_cache_dtype);
+  }
   if (!kernel.limits.why_not.empty()) json["why_not"] = kernel.limits.why_not;
   return json;
 }

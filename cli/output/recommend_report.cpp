@@ -199,16 +199,17 @@ void add_notes(const study::Recommendation& result, Table& table) {
 [[nodiscard]] Table kernel_table(const study::Recommendation& result) {
   Table table;
   table.title = "What the kernels of each stack allow";
-  table.columns = {"stack", "block sizes", "best", "partition", "output", "against choice", "why not"};
+  table.columns = {"stack", "block sizes", "best", "KV dtype", "partition", "output", "against choice", "why not"};
   for (const study::StackChoice& each : result.stacks) {
     std::vector<Cell> row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
     if (each.best) {
       const double gain = each.best->served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
-      row.insert(row.end(), {each.best->value, study::sizes_text(each.limits.partition_tokens),
+      row.insert(row.end(), {each.best->value, std::string(name(each.best->setting.kv_cache_dtype)),
+                             study::sizes_text(each.limits.partition_tokens),
                              Cell(rate_text(each.best->served), each.best->served.output_tokens_per_second),
                              Cell(signed_percent(gain, 2), gain), ""});
     } else {
-      row.insert(row.end(), {"", study::sizes_text(each.limits.partition_tokens), "", "", each.limits.why_not});
+      row.insert(row.end(), {"", "", study::sizes_text(each.limits.partition_tokens), "", "", each.limits.why_not});
     }
     table.rows.push_back(std::move(row));
   }

@@ -16,7 +16,7 @@ struct RegroupChoices {
   std::string method;
   std::string similarity = "cosine";
   std::string compared = "kv";
-  std::string error = "weights";
+  std::string error;  // empty: what the merge loses, where it is one of them, else that of weights
   std::string merge = "mean";
   int kv_heads = 0;
   std::uint64_t seed = 1;

@@ -10,19 +10,29 @@
 
 namespace dculab::cli {
 
-[[nodiscard]] inline CLI::Validator between(int lowest, std::optional<int> highest) {
-  const auto check = [lowest, highest](const std::string& text) -> std::string {
+// `words`: what the number must be, for which `holds` is true.
+template <class Holds>
+[[nodiscard]] CLI::Validator number_that_is(const std::string& words, Holds holds) {
+  const auto check = [words, holds](const std::string& text) -> std::string {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != '\0') return "'" + text + "' is not a number";
-    if (value >= lowest && (!highest || value <= *highest)) return "";
-    const std::string most = highest ? " and at most " + std::to_string(*highest) : "";
-    return "must be at least " + std::to_string(lowest) + most + ", not " + text;
+    return holds(value) ? "" : "must be " + words + ", not " + text;
   };
   return CLI::Validator(check, "");
 }
 
+[[nodiscard]] inline CLI::Validator between(int lowest, std::optional<int> highest) {
+  const std::string most = highest ? " and at most " + std::to_string(*highest) : "";
+  return number_that_is("at least " + std::to_string(lowest) + most,
+                        [lowest, highest](double value) { return value >= lowest && (!highest || value <= *highest); });
+}
+
 [[nodiscard]] inline CLI::Validator at_least(int lowest) { return between(lowest, std::nullopt); }
+
+[[nodiscard]] inline CLI::Validator fraction() {
+  return number_that_is("above 0 and at most 1", [](double value) { return value > 0 && value <= 1; });
+}
 
 [[nodiscard]] inline CLI::Validator thread_count() { return between(0, config::kMostThreads); }
 

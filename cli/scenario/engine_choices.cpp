@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
-#include <sstream>
 
 #include "cli/scenario/checks.hpp"
 #include "core/activation_mode.hpp"
@@ -67,40 +66,12 @@ KvSkip parse_skip(const SkipChoices& choices) {
   for (const std::string& word : choices.words)
     if (!add_word(skip, word))
       throw InputError("--kv-cache-skip", "'" + word + "' cannot be skipped; use " + kKvSkipWords);
+  if (choices.words.size() > 1 && std::ranges::find(choices.words, "none") != choices.words.end())
+    throw InputError("--kv-cache-skip", "'none' stands alone; leave it out, or the other words");
   if (choices.pad_token_id && !skip.padding)
     throw InputError("--pad-token-id", "does nothing without --kv-cache-skip padding");
   skip.pad_token_id = choices.pad_token_id;
   return skip;
-}
-
-RetentionPolicy parse_policy(const std::string& text) {
-  if (const auto policy = parse_retention_policy(text)) return *policy;
-  throw InputError("'" + text + "' is not a policy; use all, window, sinks, heavy-hitters or critical-blocks");
-}
-
-std::string policy_text(RetentionPolicy policy) {
-  std::string text(name(policy));
-  std::ranges::replace(text, '_', '-');
-  return text;
-}
-
-std::string retention_text(const KvRetention& retention) {
-  const KvPolicy& policy = kv_policy(retention.policy);
-  std::string text = policy_text(retention.policy);
-  if (policy.has_sinks) text += " " + std::to_string(retention.sink_tokens) + " +";
-  if (policy.has_heavy_hitters) text += " " + std::to_string(retention.heavy_hitter_tokens) + " +";
-  if (policy.has_window) text += " " + std::to_string(retention.window_tokens);
-  if (!policy.has_budget) return text;
-  std::ostringstream share;
-  share << " " << 100 * retention.kv_budget << " %";
-  return text + share.str();
-}
-
-void add_budget_options(CLI::App& command, KvRetention& retention) {
-  command.add_option("--kv-budget", retention.kv_budget, "critical-blocks: share of the blocks that a decode loads")
-      ->check(between(0, 1));
-  command.add_option("--recent-blocks", retention.recent_blocks, "critical-blocks: of them the last, always")
-      ->check(at_least(1));
 }
 
 void add_division_options(CLI::App& command, engine::Division& division) {

@@ -45,17 +45,6 @@ void add_skip_options(CLI::App& command, SkipChoices& choices);
 // Throws InputError.
 [[nodiscard]] KvSkip parse_skip(const SkipChoices& choices);
 
-// "all", "window", "sinks", "heavy-hitters" or "critical-blocks". Throws InputError.
-[[nodiscard]] RetentionPolicy parse_policy(const std::string& text);
-[[nodiscard]] std::string policy_text(RetentionPolicy policy);
-
-// With the tokens kept, or the share loaded: "all", "window 256", "sinks 4 + 252", "heavy-hitters 128 + 128",
-// "critical-blocks 25 %".
-[[nodiscard]] std::string retention_text(const KvRetention& retention);
-
-// --kv-budget and --recent-blocks.
-void add_budget_options(CLI::App& command, KvRetention& retention);
-
 // --tensor-parallel-size and --enable-expert-parallel.
 void add_division_options(CLI::App& command, engine::Division& division);
 

@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "cli/output/leaning_report.hpp"
+#include "cli/output/verdict_text.hpp"
 #include "cli/study/reported_table.hpp"
 #include "cli/study/service_tables.hpp"
 #include "cli/study/variant_text.hpp"
 #include "core/error.hpp"
+#include "study/decide/best_variants.hpp"
 #include "study/evaluate/compared_points.hpp"
+#include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -17,8 +20,29 @@
 namespace dculab::cli {
 namespace {
 
-[[nodiscard]] bool is_run_by(const study::VariantCost& cost, const sim::Machine& machine) {
-  return cost.machine.name == machine.name && cost.machine.stack.name == machine.stack.name;
+// " batch=4 partition=256", of the workload's axes or of the others.
+[[nodiscard]] std::string axes_text(const std::vector<config::Override>& choices, bool of_workload) {
+  std::string text;
+  for (const config::Override& choice : choices)
+    if (study::is_of_workload(choice) == of_workload)
+      text += " " + study::axis_title(choice.first) + "=" + choice.second;
+  return text;
+}
+
+// Notes of the variants' table, and the entries of `best` in JSON: machine, choices (of the sweep, as the choice has
+// them), and costs_json of the variants, the baseline first.
+void add_best_variants(const std::vector<study::BestVariant>& found, const std::string& machine, Table& table,
+                       Json& best) {
+  for (const study::BestVariant& each : found) {
+    std::vector<study::Evaluated> quoted = each.evaluated;
+    for (study::Evaluated& variant : quoted) variant.value = "'" + variant.value + "'";  // names have commas
+    const std::string place = axes_text(each.choices, true), setting = axes_text(each.choices, false);
+    table.notes.push_back("→ " + machine + (place.empty() ? "" : "," + place) + ": " +
+                          quoted[each.verdict.chosen].value + (setting.empty() ? "" : " at" + setting) + "; " +
+                          costs_text(quoted, each.verdict));
+    best.push_back({{"machine", machine}, {"choices", choices_json(each.choices)}});
+    best.back().update(costs_json(each.evaluated, each.verdict));
+  }
 }
 
 // Of all that fits and runs there.
@@ -27,7 +51,7 @@ namespace {
   std::vector<const sim::Recipe*> recipes;
   for (const study::ComparedPoint& point : points)
     for (const study::VariantCost& cost : point.costs)
-      if (cost.fits() && is_run_by(cost, machine)) recipes.push_back(&cost.recipe);
+      if (cost.fits() && study::is_run_by(cost, machine)) recipes.push_back(&cost.recipe);
   return recipes;
 }
 
@@ -65,7 +89,7 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
   for (std::size_t index = 0; index < variants.size(); ++index) {
     if (!variants[index].note.empty()) table.notes.push_back(variants[index].name + ": " + variants[index].note);
     const sim::Machine& runs = points.front().costs[index + 1].machine;
-    if (!is_run_by(points.front().costs.front(), runs))
+    if (!study::is_run_by(points.front().costs.front(), runs))
       table.notes.push_back(variants[index].name + ": on " + runs.name + ", " + study::whose_kernels(runs));
   }
   return table;
@@ -111,6 +135,7 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);
   report.json["comparisons"] = Json::array();
+  Json best = Json::array();
   for (const std::string& name : machines) {
     const sim::Machine machine = study::resolve_machine(scenario, name);
     const std::vector<study::ComparedPoint> points = study::compared_points(scenario, sweep, name, machine);
@@ -123,10 +148,12 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
     for (const study::ComparedPoint& point : points)
       if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
+    add_best_variants(study::best_variants(points, scenario, machine), machine.name, report.tables.back(), best);
     report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points, machine), report);
     for (const study::ComparedPoint& point : points)
       report.json["comparisons"].push_back(point_json(point, verdicts, compare, machine.name));
   }
+  if (!best.empty()) report.json["best"] = std::move(best);
 }
 
 }  // namespace dculab::cli

@@ -80,14 +80,15 @@ RegroupedLayer plan_layer(const LayerFacts& layer, const RegroupOptions& options
   return result;
 }
 
-void require_possible(const ModelShape& shape, const RegroupOptions& options) {
-  if (options.method != GroupingMethod::qcqa) return require_divisor(shape, options.num_key_value_heads);
-  if (options.num_key_value_heads < 1 || options.num_key_value_heads > shape.heads().num_key_value_heads)
-    throw InputError("the layers of a model with " + std::to_string(shape.heads().num_key_value_heads) +
-                     " KV heads cannot have " + std::to_string(options.num_key_value_heads) + " on average");
-}
-
 }  // namespace
+
+void require_possible(const ModelShape& shape, const RegroupOptions& options) {
+  const int heads = shape.heads().num_key_value_heads, wanted = options.num_key_value_heads;
+  if (options.method != GroupingMethod::qcqa) return require_divisor(shape, wanted);
+  if (wanted < 1 || wanted > heads)
+    throw InputError("layers of " + std::to_string(heads) + " KV heads can keep 1 to " + std::to_string(heads) +
+                     " on average, not " + std::to_string(wanted));
+}
 
 Regrouping regroup(const ModelWeights& weights, const RegroupOptions& options,
                    std::span<const HeadStatistics> statistics) {

@@ -70,6 +70,9 @@ struct Regrouping {
   std::vector<LayersPoint> front{};  // of qcqa: the best choices for all layers, of which one was taken
 };
 
+// Throws InputError for a number of KV heads that a model of this shape cannot have left.
+void require_possible(const ModelShape& shape, const RegroupOptions& options);
+
 // `statistics` has an entry for each layer, or none when the options need no calibration. Throws InputError when the
 // model cannot be regrouped so.
 [[nodiscard]] Regrouping regroup(const ModelWeights& weights, const RegroupOptions& options,

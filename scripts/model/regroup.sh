@@ -64,7 +64,11 @@ for heads in 4 2; do
     regroup key-norm-$merge $heads --method key-norm --merge $merge
     regroup qcqa-weights-$merge $heads --method qcqa --error weights --seed 1 --merge $merge
     regroup qcqa-activations-$merge $heads --method qcqa --error activations --seed 1 --merge $merge
+    regroup qcqa-svd-$merge $heads --method qcqa --error svd --seed 1 --merge $merge
   done
   regroup mean-fitted $heads --method mean --merge fitted
-  regroup qcqa-svd-svd $heads --method qcqa --error svd --seed 1 --merge svd
+  for kind in cosine norm svd; do
+    regroup similarity-$kind-fitted $heads --method similarity --similarity $kind --merge fitted
+  done
+  regroup similarity-svd-mean $heads --method similarity --similarity svd --merge mean
 done

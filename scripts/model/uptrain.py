@@ -2,7 +2,7 @@
 
     python uptrain.py FOLDER OUT --corpus DIR --phases mixed-512:512:4:150
 
-FOLDER is a Llama folder, such as `dculab regroup` writes; OUT is the same with other weights and a loss.csv.
+FOLDER is a Llama folder, such as `dculab regroup` writes, with equal groups in all layers; OUT is the same with other weights and a loss.csv.
 Ainslie et al. (arXiv:2305.13245, section 2.1) call this uptraining. A phase is TEXT:LENGTH:ROWS:STEPS and
 reads DIR/TEXT.txt. All in FP32, with AdamW and without compilation: the quicker way for a few hundred steps
 on a CPU that has no BF16 instructions. With --teach, heads are taught where to look (attention.py).
@@ -16,6 +16,7 @@ it had never stopped. Until the rate begins to fall, it may go on to another num
 
 import argparse
 import itertools
+import json
 import shutil
 import time
 from pathlib import Path
@@ -111,6 +112,13 @@ def uptrain(model, args, phases, log):
             print(f"{row},{time.time() - started:.0f}", file=log, flush=True)
 
 
+def refuse_own_groups(folder):
+    """Layers or groups that differ have a model_type of dculab's own, which no `transformers` reads."""
+    kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+    if kind == "dculab_grouped":
+        raise SystemExit(f"{folder}: layers or groups of KV heads differ, and such a model cannot be trained here")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -132,6 +140,7 @@ def main():
         parser.error("--pool needs --pool-from and --groups")
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
+    refuse_own_groups(args.folder)
     args.out.mkdir(parents=True, exist_ok=True)
     how = "eager" if args.teach else "sdpa"
     model = AutoModelForCausalLM.from_pretrained(args.folder, dtype=torch.float32, attn_implementation=how)

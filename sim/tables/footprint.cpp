@@ -1,7 +1,9 @@
 #include "sim/tables/footprint.hpp"
-#include "model/kv/kv_bytes.hpp"
 
 #include <algorithm>
+
+#include "core/kv/table.hpp"
+#include "model/kv/kv_bytes.hpp"
 
 namespace dculab::sim {
 
@@ -91,7 +93,8 @@ std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintR
   const ModelShape grouped = is_latent ? without_latents(model) : model;
   for (const int kv_heads : grouped.possible_kv_heads())
     rows.push_back(footprint(with_kv_heads(grouped, kv_heads), request));
-  rows.push_back(footprint(is_latent ? model : with_latents(model), request));
+  if (combines({.dtype = request.kv_cache_dtype}, KvFeature::missing_kv))
+    rows.push_back(footprint(is_latent ? model : with_latents(model), request));
   return rows;
 }
 

@@ -46,7 +46,7 @@ struct FootprintRequest {
 
 // One row for every number of KV heads that divides the query heads: MHA first, then GQA and MQA; MLA last. Where the
 // model keeps latents, the others are of as many query heads, each of the size of its values; where it does not, MLA
-// is in DeepSeek-V2's proportions.
+// is in DeepSeek-V2's proportions. No row of MLA where the KV cache's format is one of K and V alone.
 [[nodiscard]] std::vector<Footprint> footprint_table(const ModelShape& model, const FootprintRequest& request);
 
 }  // namespace dculab::sim

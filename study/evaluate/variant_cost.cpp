@@ -68,6 +68,10 @@ void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim
 
 }  // namespace
 
+bool is_run_by(const VariantCost& cost, const sim::Machine& machine) {
+  return cost.machine.name == machine.name && cost.machine.stack.name == machine.stack.name;
+}
+
 VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine) {
   VariantCost cost;
   cost.machine = machine;

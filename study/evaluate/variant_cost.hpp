@@ -28,6 +28,9 @@ struct VariantCost {
   [[nodiscard]] Seconds shared_time() const;  // the sum of `shares`
 };
 
+// Whether `machine`, with its stack, is what the variant runs on.
+[[nodiscard]] bool is_run_by(const VariantCost& cost, const sim::Machine& machine);
+
 // Throws InputError when a context is longer than the model's.
 [[nodiscard]] VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machine);
 

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.hpp"
 #include "kernels/kv/kivi.hpp"
+#include "kernels/kv/kvquant.hpp"
 #include "kernels/number_format.hpp"
 #include "tests/bench/report.hpp"
 
@@ -19,7 +21,7 @@ using benchmark::State;
 
 constexpr int kHeads = 32, kKvHeads = 4, kHeadDim = 64, kResidualTokens = 128;
 
-// The stored bytes of small random numbers; any int8 or kivi code is one.
+// The stored bytes of small random numbers; any int8, kivi or kvquant code is one.
 std::vector<std::uint16_t> random_cache(Dtype dtype, std::size_t bytes) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> number(-0.05F, 0.05F);
@@ -40,6 +42,44 @@ std::vector<std::uint16_t> random_cache(Dtype dtype, std::size_t bytes) {
   return cache;
 }
 
+// What a kvquant cache of random codes has beside them: even levels of small numbers, outliers among the first
+// channels, and angles for every position.
+struct KvQuantParts {
+  static constexpr int kWidth = kKvHeads * kHeadDim, kOutliers = kvquant_outliers(kWidth);
+  std::vector<float> calibration, cos_sin;
+  std::vector<KvQuantOutlier> outliers;  // [2: K and V, layers, tokens, kOutliers]
+  std::vector<KvQuantScale> scales;      // [layers, tokens]
+  std::size_t tokens;                    // of a layer
+
+  KvQuantParts(Dtype dtype, int layers, std::size_t layer_tokens)
+      : cos_sin(layer_tokens * kHeadDim, 0.7F), tokens(layer_tokens) {
+    const int levels = 1 << bits(dtype);
+    const auto level = [levels](float code) { return 2 * code / static_cast<float>(levels - 1) - 1; };
+    for (const float between : {0.0F, 0.0F, 0.5F, 0.5F})  // levels of K and V, bounds between their codes
+      for (int code = 0; code < levels - (between > 0 ? 1 : 0); ++code)
+        calibration.push_back(level(static_cast<float>(code) + between));
+    calibration.resize(calibration.size() + kWidth, 0.0F);
+    calibration.resize(calibration.size() + kWidth, 0.05F);
+    std::mt19937 random(3);
+    for (std::size_t token = 0; token < 2 * tokens * static_cast<std::size_t>(layers); ++token)
+      for (int outlier = 0; outlier < kOutliers; ++outlier) {
+        const auto channel = outlier * (kWidth / kOutliers) + static_cast<int>(random() % (kWidth / kOutliers));
+        outliers.push_back({static_cast<std::uint16_t>(channel), f16_from_f32(0.1F)});
+      }
+    scales.resize(tokens * static_cast<std::size_t>(layers), {0, f16_from_f32(0.05F)});
+  }
+
+  [[nodiscard]] KvQuantExtras of_layer(int layer) {
+    const std::size_t first = tokens * static_cast<std::size_t>(layer);
+    return {.calibration = calibration.data(),
+            .k_outliers = &outliers[first * kOutliers],
+            .v_outliers = &outliers[outliers.size() / 2 + first * kOutliers],
+            .v_scales = &scales[first],
+            .cos_sin = cos_sin.data(),
+            .width = kWidth};
+  }
+};
+
 // Attention of the last `tokens` tokens of `batch` sequences over shuffled blocks. Arguments: threads, batch, context,
 // tokens, block_size. Layers in turn as an engine has them, so that a decode finds nothing in a cache.
 struct AttentionCase {
@@ -49,6 +89,7 @@ struct AttentionCase {
   std::vector<std::uint16_t> k, v, residual;
   std::vector<float> q, out, scales;
   std::vector<std::int32_t> tables, starts, contexts, rows;
+  std::optional<KvQuantParts> kvquant;
 
   AttentionCase(const State& state, Dtype dtype)
       : batch(static_cast<int>(state.range(1))),
@@ -80,6 +121,7 @@ struct AttentionCase {
     std::iota(rows.begin(), rows.end(), 0);
     for (int seq = 0; seq <= batch; ++seq) starts.push_back(seq * tokens);
     for (int layer = 0; layer < layers && is_kivi(dtype); ++layer) scale_units(at(k, layer));
+    if (is_kvquant(dtype)) kvquant.emplace(dtype, layers, static_cast<std::size_t>(view.num_blocks * block_size));
     v = k;
   }
 
@@ -106,6 +148,7 @@ struct AttentionCase {
       args.cache.extras =
           kernels::KiviExtras{{residual.data(), residual.data(), kResidualTokens},
                               {q.data(), q.data(), kHeads * kHeadDim, rows.data()}};  // any numbers will do
+    if (kvquant) args.cache.extras = kvquant->of_layer(layer);
     args.block_tables = tables.data(), args.max_blocks_per_seq = blocks_per_seq;
     args.query_start_loc = starts.data(), args.context_lens = contexts.data();
     args.num_seqs = batch, args.num_heads = kHeads, args.scale = 0.125F;
@@ -125,7 +168,7 @@ void attention(State& state, Dtype dtype) {
   }
   const double pairs = (work.context - (work.tokens - 1) / 2.0) * work.tokens * work.batch;  // scored, per head
   const double values = 2.0 * work.batch * work.context * kKvHeads * kHeadDim;
-  report(state, kv_storage(dtype, values, kHeadDim).value(), 4.0 * pairs * kHeads * kHeadDim);
+  report(state, kv_storage(dtype, values, kHeadDim, kKvHeads).value(), 4.0 * pairs * kHeads * kHeadDim);
 }
 
 void attention_shapes(benchmark::internal::Benchmark* bench) {
@@ -144,6 +187,9 @@ BENCHMARK_CAPTURE(attention, fp8_e5m2, Dtype::fp8_e5m2)->Apply(attention_shapes)
 BENCHMARK_CAPTURE(attention, int8, Dtype::int8)->Apply(attention_shapes);
 BENCHMARK_CAPTURE(attention, kivi4, Dtype::kivi4)->Apply(attention_shapes);
 BENCHMARK_CAPTURE(attention, kivi2, Dtype::kivi2)->Apply(attention_shapes);
+BENCHMARK_CAPTURE(attention, kvquant4, Dtype::kvquant4)->Apply(attention_shapes);
+BENCHMARK_CAPTURE(attention, kvquant3, Dtype::kvquant3)->Apply(attention_shapes);
+BENCHMARK_CAPTURE(attention, kvquant2, Dtype::kvquant2)->Apply(attention_shapes);
 
 }  // namespace
 }  // namespace dculab::kernels

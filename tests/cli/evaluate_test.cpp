@@ -178,6 +178,42 @@ TEST_CASE("evaluate refuses what it cannot judge") {
                 {"max_position_embeddings"});
 }
 
+TEST_CASE("figures and options that do nothing are refused") {
+  const Folder folder;
+  const std::string text = first_lines(folder, "held-out.txt", 2);
+  const auto refused = [&](const Arguments& more, const std::string& message) {
+    Arguments arguments{"--text", text, "--stream"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_refused(evaluate(arguments), {message});
+  };
+  refused({"--kv-budget", "0.5"}, "--kv-budget: does nothing with --kv-retention all");
+  refused({"--kv-retention", "all,window", "--window-tokens", "16", "--recent-blocks", "2"},
+          "--recent-blocks: does nothing with --kv-retention all,window");
+  refused({"--kv-retention", "window", "--window-tokens", "16", "--sink-tokens", "4"},
+          "--sink-tokens: does nothing with --kv-retention window");
+  refused({"--decode-batch", "2"}, "--decode-batch: does nothing with --decode-steps 0");
+  check_refused(evaluate({"--text", text, "--max-num-seqs", "2"}),
+                {"--max-num-seqs: does nothing without --text and --stream"});
+  check_refused(evaluate({"--choices", kEval + "choice.jsonl", "--window", "64"}),
+                {"--window: does nothing without --text"});
+  const Arguments bench{"bench", "--model", "dculab-tiny", "--kv-budget", "0.5"};
+  check_refused(bench, {"--kv-budget: does nothing with --kv-retention all"});
+}
+
+TEST_CASE("bench has a point for each policy, and says its figures") {
+  const Json points = run_for_json({"bench", "--model", "dculab-tiny", "--phase", "decode", "--context", "64",
+                                    "--repeats", "1", "--warm-up", "0", "--kv-retention", "window,critical-blocks",
+                                    "--window-tokens", "32", "--kv-budget", "0.5"})
+                          .at("points");
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].at("kv_retention").at("policy") == "window");
+  CHECK(points[0].at("kv_retention").at("window_tokens") == 32);
+  CHECK(points[0].at("kv_retention").at("budget").is_null());
+  CHECK(points[1].at("kv_retention").at("policy") == "critical-blocks");
+  CHECK(points[1].at("kv_retention").at("budget") == 0.5);
+  CHECK(points[1].at("kv_retention").at("recent_blocks") == 1);
+}
+
 TEST_CASE("a workload is served whole, and its figures belong together") {
   const Json result = run_for_json({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts",
                                     "4", "--block-size", "8,16", "--seed", "3"});

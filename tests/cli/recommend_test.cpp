@@ -127,6 +127,8 @@ TEST_CASE("where 16 bits of KV do not fit, fewer are recommended, whatever other
   const Json found = run_for_json(mi50).at("recommendations").at(0);
   CHECK(decision(found, "kv_cache.dtype").at("choice") == "fp8_e4m3");
   CHECK(decision(found, "kv_cache.dtype").at("candidates")[0].at("max_num_seqs") == 0);
+  for (const Json& kernel : found.at("kernels"))
+    if (kernel.contains("best")) CHECK(kernel.at("best").at("kv_cache_dtype") == "fp8_e4m3");
   CHECK_THAT(run_dculab(mi50).out, ContainsSubstring("no other serves") && !ContainsSubstring("f16 does without"));
   Arguments half = mi50;
   half.insert(half.end(), {"--kv-cache-dtype", "f16"});

@@ -78,13 +78,46 @@ TEST_CASE("bad input is refused and nothing is written") {
   refused({"--kv-heads", "1", "--method", "mean", "--merge", "svd"}, {"--calibration is missing"});
   refused({"--kv-heads", "1", "--method", "key-norm"}, {"--calibration is missing"});
   refused({"--kv-heads", "1", "--method", "qcqa", "--error", "svd"}, {"--calibration is missing"});
-  refused({"--kv-heads", "99", "--method", "qcqa"}, {"--kv-heads", "cannot be pooled into 99"});
+  refused({"--kv-heads", "99", "--method", "qcqa"}, {"--kv-heads", "can keep 1 to 2 on average", "not 99"});
+  refused({"--kv-heads", "0", "--method", "qcqa"}, {"--kv-heads", "can keep 1 to 2 on average", "not 0"});
+  refused({"--kv-heads", "1", "--method", "qcqa", "--merge", "svd"}, {"--calibration is missing"});
   refused(
       {"--kv-heads", "1", "--method", "similarity", "--compare", "query", "--similarity", "svd", "--calibration", text},
       {"--similarity svd is of K and V"});
   refused({"--kv-heads", "1", "--method", "nearest"}, {"--method", "nearest"});
   refused({"--kv-heads", "1", "--method", "similarity", "--calibration", short_text}, {"short.txt", "too few"});
   refused({"--kv-heads", "1", "--method", "similarity", "--calibration", folder.path("no.txt")}, {"no.txt"});
+}
+
+TEST_CASE("options that do nothing beside the others are refused") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  const auto refused = [&](const Arguments& more, const std::string& message) {
+    Arguments arguments{"--kv-heads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_refused(regroup(folder, arguments), {message});
+  };
+  refused({"--method", "mean", "--error", "svd"}, "--error: does nothing with --method mean");
+  refused({"--method", "key-norm", "--seed", "2", "--calibration", text},
+          "--seed: does nothing with --method key-norm");
+  refused({"--method", "mean", "--similarity", "norm"}, "--similarity: does nothing without --calibration");
+  refused({"--method", "qcqa", "--compare", "output"}, "--compare: does nothing without --calibration");
+  refused({"--method", "mean", "--calibration-tokens", "99"},
+          "--calibration-tokens: does nothing without --calibration");
+}
+
+TEST_CASE("groups are searched by what the merge loses, unless told otherwise") {
+  const Folder folder;
+  const std::string text = folder.write("text.txt", long_text());
+  const auto error_of = [&](const Arguments& more) {
+    std::filesystem::remove_all(folder.path("model"));
+    Arguments arguments{"--kv-heads", "1", "--method", "qcqa", "--calibration", text};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_for_json(regroup(folder, arguments)).at("error");
+  };
+  CHECK(error_of({"--merge", "svd"}) == "svd");
+  CHECK(error_of({"--merge", "svd", "--error", "weights"}) == "weights");
+  CHECK(error_of({"--merge", "mean"}) == "weights");
 }
 
 TEST_CASE("models that keep Q, K and V in one tensor are regrouped, in words of our own where theirs have none") {

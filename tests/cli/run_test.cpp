@@ -131,11 +131,18 @@ TEST_CASE("a policy that keeps everything there is gives the same text, others a
   CHECK_THAT(refusal({"--window-tokens", "5"}),
              ContainsSubstring("--window-tokens: does nothing with --kv-retention all"));
   CHECK_THAT(refusal({"--kv-budget", "0.5"}), ContainsSubstring("--kv-budget: does nothing with --kv-retention all"));
-  CHECK_THAT(refusal({"--kv-retention", "critical-blocks"}), ContainsSubstring("needs kv_budget"));
+  CHECK_THAT(refusal({"--kv-retention", "critical-blocks"}), ContainsSubstring("needs a budget above 0 and at most 1"));
   CHECK_THAT(refusal({"--kv-retention", "critical-blocks", "--kv-budget", "0.5", "--prompt-lookup"}),
              ContainsSubstring("each of several new tokens would choose other blocks"));
   CHECK_THAT(refusal({"--kv-retention", "window", "--window-tokens", "5", "--enable-prefix-caching"}),
              ContainsSubstring("cannot be combined with enable_prefix_caching"));
+  CHECK_THAT(refusal({"--n", "2", "--temperature", "1", "--kv-retention", "window", "--window-tokens", "5"}),
+             ContainsSubstring("--n: samples of a prompt share its KV blocks"));
+  CHECK_THAT(refusal({"--kv-residual-tokens", "128"}),
+             ContainsSubstring("--kv-residual-tokens: does nothing with --kv-cache-dtype f16"));
+  CHECK_THAT(refusal({"--kv-retention", "critical-blocks", "--kv-budget", "0"}),
+             ContainsSubstring("--kv-budget: must be above 0 and at most 1, not 0"));
+  CHECK_THAT(refusal({"--kv-cache-skip", "none,padding"}), ContainsSubstring("'none' stands alone"));
   CHECK_THAT(refusal({"--n", "2", "--temperature", "0"}), ContainsSubstring("would all be the same"));
 }
 

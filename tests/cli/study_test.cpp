@@ -105,6 +105,30 @@ TEST_CASE("a sweep of one point is priced, and nothing is recommended") {
   CHECK_THAT(text, !ContainsSubstring("should use"));
 }
 
+TEST_CASE("of variants the best is named at each workload, and what the others cost") {
+  const Json study = run_for_json({"study", "critical_blocks"});
+  const Json& best = study.at("best");
+  REQUIRE(best.size() == 6);  // three machines, four sequences and one
+  CHECK(best[0].at("machine") == "z100");
+  CHECK(best[0].at("choice") == "blocks of 16, 10 %");
+  const auto seconds = [&](const Json& entry, const std::string& variant) {
+    double least = 1e9;
+    for (const Json& point : study.at("comparisons"))
+      for (const Json& each : point.at("variants"))
+        if (point.at("machine") == entry.at("machine") && each.at("variant") == variant &&
+            point.at("choices").at("workload.batch") == entry.at("choices").at("workload.batch"))
+          least = std::min(least, each.at("step_time").get<double>());
+    return least;
+  };
+  for (const Json& entry : best) {
+    const double fastest = seconds(entry, entry.at("best"));
+    CHECK(seconds(entry, entry.at("choice")) <= 1.01 * fastest);
+    for (const Json& other : entry.at("costs")) CHECK(seconds(entry, other.at("value")) > 1.01 * fastest);
+  }
+  CHECK_THAT(run_dculab({"study", "critical_blocks"}).out,
+             ContainsSubstring("→ z100, batch=4: 'blocks of 16, 10 %' at partition"));
+}
+
 TEST_CASE("a sweep over models compares them, and says from which batch another is faster") {
   const Arguments kinds = {"study", "attention_kinds", "--set", "machine=mi300x"};
   const Json machine = run_for_json(kinds).at("machines").at(0);

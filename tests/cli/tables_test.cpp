@@ -70,6 +70,16 @@ TEST_CASE("KVQuant's claim: LLaMA-7B with 1 M tokens on one A100-80GB, and 10 M 
   CHECK(kv_bytes("kvquant2", "10000000") > 8 * kGpu);
 }
 
+TEST_CASE("a format of K and V is not told of latents") {
+  for (const char* dtype : {"kvquant2", "kivi4"}) {
+    const Arguments llama{"tables", "footprint", "--model", "llama-2-7b", "--kv-dtype", dtype};
+    for (const Json& row : run_for_json(llama).at("rows")) CHECK(row.at("attention") == "gqa");
+    CHECK_THAT(run_dculab(llama).out, ContainsSubstring("No row of MLA: " + std::string(dtype)));
+    check_refused({"tables", "footprint", "--model", "deepseek-v2-lite", "--kv-dtype", dtype},
+                  {"--kv-dtype", dtype, "this model caches latents"});
+  }
+}
+
 TEST_CASE("the footprint of Llama-2-7B, counted by hand", "[main]") {
   const Json table = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "1"});
   CHECK(table.at("kv_bytes") == 1073741824);  // 2 x 32 layers x 32 heads x 128 x 2 bytes x 2048 tokens

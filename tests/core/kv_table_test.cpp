@@ -26,7 +26,8 @@ TEST_CASE("policies that make no sense are refused", "[kv_retention]") {
   CHECK_THAT(problems_of(sinks_of(0, 8)).at(0), ContainsSubstring("needs sink_tokens"));
   CHECK_THAT(problems_of(hitters_of(0, 8)).at(0), ContainsSubstring("needs heavy_hitter_tokens"));
   CHECK(problems_of(critical(0.25)).empty());
-  CHECK_THAT(problems_of(critical(0)).at(0), ContainsSubstring("kv_retention critical_blocks needs kv_budget"));
+  CHECK_THAT(problems_of(critical(0)).at(0),
+             ContainsSubstring("kv_retention critical_blocks needs a budget above 0 and at most 1"));
   CHECK_THAT(problems_of(critical(1.5)).at(0), ContainsSubstring("above 0 and at most 1"));
   CHECK_THAT(problems_of(critical(0.5, 0)).at(0), ContainsSubstring("needs recent_blocks"));
   EngineOptions odd_format;

@@ -255,5 +255,5 @@ TEST_CASE("samples that no block can be shared for are refused", "[prefix_cachin
   request.n = 2;
   CHECK_FALSE(Scheduler(options, limits).refusal(request));
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 8};
-  CHECK_THAT(*Scheduler(options, limits).refusal(request), ContainsSubstring("kv_retention window changes; ask for n"));
+  CHECK_THAT(*Scheduler(options, limits).refusal(request), ContainsSubstring("kv_retention window changes for each; ask for one"));
 }

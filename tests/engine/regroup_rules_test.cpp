@@ -239,7 +239,7 @@ TEST_CASE("the search takes heads that are alike together, within the KV heads t
     for (const RegroupedLayer& layer : one.layers) REQUIRE(layer.groups.size() == 1);
   }
   REQUIRE_THROWS_WITH(regroup(weights, {.num_key_value_heads = 5, .method = GroupingMethod::qcqa}, {}),
-                      ContainsSubstring("cannot have 5 on average"));
+                      ContainsSubstring("can keep 1 to 4 on average, not 5"));
 }
 
 }  // namespace dculab::engine

@@ -1,0 +1,83 @@
+#include "study/decide/best_variants.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "sim/calibration/confidence.hpp"
+#include "sim/study/recipe.hpp"
+
+namespace dculab::study {
+namespace {
+
+using Choices = std::vector<config::Override>;
+using Workload = std::pair<Choices, std::vector<const ComparedPoint*>>;
+
+[[nodiscard]] std::vector<Workload> by_workload(const std::vector<ComparedPoint>& points) {
+  std::vector<Workload> workloads;
+  for (const ComparedPoint& point : points) {
+    Choices choices;
+    std::ranges::copy_if(point.point->choices, std::back_inserter(choices), is_of_workload);
+    auto found = std::ranges::find(workloads, choices, &Workload::first);
+    if (found == workloads.end()) found = workloads.insert(found, {choices, {}});
+    found->second.push_back(&point);
+  }
+  return workloads;
+}
+
+// More is better; 0: does not fit.
+[[nodiscard]] double figure_of(const VariantCost& cost, const std::string& metric) {
+  if (!cost.fits()) return 0;
+  return metric == "step_time" ? 1 / cost.figures.at(metric) : cost.figures.at(metric);
+}
+
+// A variant at the best point of a workload.
+struct Contestant {
+  const ComparedPoint* point;
+  Evaluated evaluated;
+};
+
+[[nodiscard]] Contestant contestant(const Workload& workload, std::size_t variant, const config::Scenario& scenario) {
+  const std::string metric = main_metric(scenario);
+  const ComparedPoint* best = *std::ranges::max_element(
+      workload.second, {}, [&](const ComparedPoint* point) { return figure_of(point->costs[variant], metric); });
+  const VariantCost& cost = best->costs[variant];
+  const config::Compare& compare = *scenario.compare;
+  Contestant result{best,
+                    {.value = variant == 0 ? compare.baseline : compare.variants[variant - 1].name,
+                     .figure = figure_of(cost, metric)}};
+  if (cost.fits())
+    result.evaluated.shifts = sim::prior_shifts(cost.machine, [&cost](const sim::Machine& moved) {
+      return Seconds(1 / sim::price_recipe(moved, cost.recipe).value());
+    });
+  return result;
+}
+
+}  // namespace
+
+bool is_of_workload(const config::Override& choice) { return choice.first.starts_with("workload."); }
+
+std::vector<BestVariant> best_variants(const std::vector<ComparedPoint>& points, const config::Scenario& scenario,
+                                       const sim::Machine& machine) {
+  const auto is_elsewhere = [&machine](const VariantCost& cost) { return !is_run_by(cost, machine) || cost.service; };
+  const auto runs_elsewhere = [&](const ComparedPoint& point) {
+    return std::ranges::any_of(point.costs, is_elsewhere);
+  };
+  if (!scenario.compare->reported.empty() || std::ranges::any_of(points, runs_elsewhere)) return {};
+  std::vector<BestVariant> best;
+  for (const Workload& workload : by_workload(points)) {
+    std::vector<const ComparedPoint*> at;
+    std::vector<Evaluated> evaluated;
+    for (std::size_t variant = 0; variant <= scenario.compare->variants.size(); ++variant) {
+      Contestant each = contestant(workload, variant, scenario);
+      at.push_back(each.point);
+      evaluated.push_back(std::move(each.evaluated));
+    }
+    const std::optional<Verdict> verdict = decide(evaluated, {});
+    if (verdict) best.push_back({at[verdict->chosen]->point->choices, std::move(evaluated), *verdict});
+  }
+  return best;
+}
+
+}  // namespace dculab::study
