@@ -1,7 +1,7 @@
 """Text that a student learns from, got from a teacher in the four ways of black-box distillation.
 
-    python elicitation.py labelling TEACHER OUT.npz --rows 192 --seed 1
-    python elicitation.py feedback TEACHER OUT.npz --student FOLDER --rows 192 --seed 1
+    python elicitation.py labelling TEACHER OUT.npz --rows 96 --seed 1
+    python elicitation.py feedback TEACHER OUT.npz --student FOLDER --rows 96 --seed 1
 
 The names are those of Xu et al., A Survey on Knowledge Distillation of Large Language Models (arXiv:2402.13116,
 section 3.1):
@@ -14,7 +14,7 @@ feedback   the student answers twice; the teacher says which answer it prefers, 
            once more (an expansion of challenging samples), in place of those that needed it least
 
 Nothing of the teacher is kept but text. All ways make as many rows of as many tokens. OUT holds `ids`, int16 [rows,
-LENGTH], and `learned`, which of them the student is to predict: what the teacher wrote or approved of, not its input.
+length], and `learned`, which of them the student is to predict: what the teacher wrote or approved of, not its input.
 """
 
 import argparse
@@ -33,8 +33,7 @@ import questions
 import self_generated
 from dataset import END
 
-LENGTH, INPUT = 512, 96
-TEMPERATURE = 0.5  # of all that is written: at 1 a model this small asks for things that it never told
+INPUT = 96
 BATCH = 64
 LIKELIEST = 20  # a token of the student's that the teacher has further down its list is corrected
 HARDEST = 4  # one input in so many counts as challenging
@@ -61,25 +60,25 @@ def in_batches(function, *tensors):
     return tuple(torch.cat(part) for part in zip(*parts))
 
 
-def answered(model, prompts, generator, tokens=None):
-    """[rows, LENGTH]: prompts and what the model writes after them; with `tokens` so many after the prompts."""
-    tokens = tokens or LENGTH - prompts.shape[1]
+def answered(model, prompts, generator, args, tokens=None):
+    """[rows, args.length]: prompts and what the model writes after them; with `tokens` so many after the prompts."""
+    tokens = tokens or args.length - prompts.shape[1]
 
     def written(rows):
-        return (self_generated.continued(model, rows, tokens, generator, temperature=TEMPERATURE),)
+        return (self_generated.continued(model, rows, tokens, generator, temperature=args.temperature),)
 
     return torch.cat((prompts, in_batches(written, prompts)[0]), 1)
 
 
 def labelling(teacher, tokenizer, rng, generator, args):
-    return answered(teacher, inputs(tokenizer, rng, args.rows), generator), INPUT
+    return answered(teacher, inputs(tokenizer, rng, args.rows), generator, args), INPUT
 
 
 def expansion(teacher, tokenizer, rng, generator, args):
     """The demonstrations are the end of a document of exercises, whole ones as far as they fit."""
     shown = documents(tokenizer, rng, (corpus.drill_document, corpus.rivals_document), args.rows, 90)
     prompts = torch.tensor([ids[-INPUT:] for ids in shown])
-    return answered(teacher, prompts, generator, LENGTH)[:, INPUT:], 0
+    return answered(teacher, prompts, generator, args, args.length)[:, INPUT:], 0
 
 
 def meta_information(tokenizer, rng):
@@ -97,7 +96,7 @@ def curation(teacher, tokenizer, rng, generator, args):
     for _ in range(args.rows):
         ids = meta_information(tokenizer, rng)
         by_length.setdefault(len(ids), []).append(ids)
-    rows = [answered(teacher, torch.tensor(by_length[length]), generator) for length in sorted(by_length)]
+    rows = [answered(teacher, torch.tensor(by_length[length]), generator, args) for length in sorted(by_length)]
     starts = [torch.full((len(by_length[length]),), length) for length in sorted(by_length)]
     return torch.cat(rows), torch.cat(starts)
 
@@ -115,31 +114,32 @@ def preferred(teacher, first, second):
 
 
 @torch.no_grad()
-def corrected(teacher, rows, generator):
-    """(rows as the teacher would have them [rows, LENGTH], the place from which on they are its own [rows])"""
-    cache, kept = llama.Cache(teacher.config, len(rows), LENGTH), rows[:, :INPUT]
-    places, result = torch.full((len(rows),), LENGTH), [kept]
-    for place in range(INPUT, LENGTH):
+def corrected(teacher, rows, generator, args):
+    """(rows as the teacher would have them [rows, length], the place from which on they are its own [rows])"""
+    length = rows.shape[1]
+    cache, kept = llama.Cache(teacher.config, len(rows), length), rows[:, :INPUT]
+    places, result = torch.full((len(rows),), length), [kept]
+    for place in range(INPUT, length):
         logits = teacher(kept, cache)[0][:, -1]
         draft = rows[:, place : place + 1]
         approved = (logits > logits.gather(1, draft)).sum(1) < LIKELIEST
-        places = torch.where((places == LENGTH) & ~approved, torch.tensor(place), places)
-        own = self_generated.draw(logits, generator, temperature=TEMPERATURE)
-        kept = torch.where((places == LENGTH)[:, None], draft, own)
+        places = torch.where((places == length) & ~approved, torch.tensor(place), places)
+        own = self_generated.draw(logits, generator, temperature=args.temperature)
+        kept = torch.where((places == length)[:, None], draft, own)
         result.append(kept)
     return torch.cat(result, 1), places
 
 
 def feedback(teacher, tokenizer, rng, generator, args):
     prompts, student = inputs(tokenizer, rng, args.rows), llama.load(args.student)
-    drafts = [answered(student, prompts, generator) for _ in range(2)]
-    rows, places = in_batches(lambda part: corrected(teacher, part, generator), preferred(teacher, *drafts))
-    share, mean = (places < LENGTH).float().mean(), (places - INPUT).float().mean()
+    drafts = [answered(student, prompts, generator, args) for _ in range(2)]
+    rows, places = in_batches(lambda part: corrected(teacher, part, generator, args), preferred(teacher, *drafts))
+    share, mean = (places < args.length).float().mean(), (places - INPUT).float().mean()
     print(f"{100 * share:.0f} % corrected, after {mean:.0f} tokens on average", flush=True)
     order = places.argsort(stable=True)
     count = len(rows) // HARDEST
     if count > 0:
-        rows[order[-count:]] = answered(teacher, prompts[order[:count]], generator)
+        rows[order[-count:]] = answered(teacher, prompts[order[:count]], generator, args)
     return rows, INPUT
 
 
@@ -152,7 +152,9 @@ def main():
     parser.add_argument("teacher", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--student", type=Path, help="of `feedback`")
-    parser.add_argument("--rows", type=int, default=192)
+    parser.add_argument("--rows", type=int, default=96)
+    parser.add_argument("--length", type=int, default=256, help="tokens of a row")
+    parser.add_argument("--temperature", type=float, default=1.0, help="of all that is written")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
@@ -162,8 +164,8 @@ def main():
     tokenizer = Tokenizer.from_file(str(args.teacher / "tokenizer.json"))
     with torch.no_grad():
         rows, starts = WAYS[args.way](llama.load(args.teacher), tokenizer, rng, generator, args)
-    learned = torch.arange(LENGTH) >= torch.as_tensor(starts).reshape(-1, 1)
-    np.savez(args.out, ids=rows.numpy().astype(np.int16), learned=learned.expand(len(rows), LENGTH).numpy())
+    learned = torch.arange(args.length) >= torch.as_tensor(starts).reshape(-1, 1)
+    np.savez(args.out, ids=rows.numpy().astype(np.int16), learned=learned.expand(len(rows), args.length).numpy())
     print(f"{args.way}: {len(rows)} rows, {time.time() - started:.0f} s", flush=True)
 
 
