@@ -64,25 +64,21 @@ constexpr std::string_view kNoMethod = "none";
 
 // A figure that does nothing is a slip.
 void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices) {
-  const auto refuse = [&](const char* option, bool idle) {
-    if (idle && command.get_option(option)->count() > 0)
-      throw InputError(option, "does nothing with --method " + choices.method);
-  };
+  const std::string method = "with --method " + choices.method;
   if (choices.kv_cache_dtype && choices.calibration_file.empty())
     throw InputError("--kv-cache-dtype", "needs --calibration: text that shows how large keys and values become");
   if (!quantizes_weights(choices)) {
     if (!choices.kv_cache_dtype) throw InputError("--method", "none does nothing without --kv-cache-dtype");
     for (const char* option :
          {"--bits", "--group-size", "--desc-act", "--sym", "--lm-head", "--one-pass", "--checkpoint-format"})
-      refuse(option, true);
+      refuse_idle(command, option, true, method);
   }
   if (!choices.fisher_file.empty() &&
       !(choices.kv_cache_dtype && kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated))
     throw InputError("--fisher", "needs --kv-cache-dtype kvquant4, kvquant3 or kvquant2");
-  if (choices.one_pass && choices.calibration_file.empty())
-    throw InputError("--one-pass", "does nothing without --calibration");
-  refuse("--damp", choices.method != name(QuantizationMethod::gptq));
-  refuse("--alpha", choices.method != name(QuantizationMethod::smooth_quant));
+  refuse_idle(command, "--one-pass", choices.calibration_file.empty(), "without --calibration");
+  refuse_idle(command, "--damp", choices.method != name(QuantizationMethod::gptq), method);
+  refuse_idle(command, "--alpha", choices.method != name(QuantizationMethod::smooth_quant), method);
 }
 
 [[nodiscard]] int worker_threads(const QuantizeChoices& choices) {

@@ -129,13 +129,10 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
 
 // Options that do nothing beside the others.
 void refuse_idle_options(const CLI::App& command, const RegroupChoices& choices) {
-  const auto refuse = [&](bool idle, const char* option, const std::string& beside) {
-    if (idle && command.get_option(option)->count() > 0) throw InputError(option, "does nothing " + beside);
-  };
   for (const char* option : {"--error", "--seed"})
-    refuse(choices.method != "qcqa", option, "with --method " + choices.method);
+    refuse_idle(command, option, choices.method != "qcqa", "with --method " + choices.method);
   for (const char* option : {"--similarity", "--compare", "--calibration-tokens"})
-    refuse(choices.calibration.empty(), option, "without --calibration");
+    refuse_idle(command, option, choices.calibration.empty(), "without --calibration");
 }
 
 void run_regroup(const CLI::App& command, const RegroupChoices& choices) {

@@ -107,8 +107,8 @@ class TextStream {
 void refuse_idle_options(const CLI::App& command, const RunChoices& choices) {
   refuse_idle_figures(command, {choices.kv_retention});
   const Dtype dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
-  if (command.get_option("--kv-residual-tokens")->count() > 0 && !quantizes_together(dtype))
-    throw InputError("--kv-residual-tokens", "does nothing with --kv-cache-dtype " + choices.kv_cache_dtype);
+  refuse_idle(command, "--kv-residual-tokens", !quantizes_together(dtype),
+              "with --kv-cache-dtype " + choices.kv_cache_dtype);
 }
 
 // Samples share the blocks of their prompt.

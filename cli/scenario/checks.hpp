@@ -1,4 +1,5 @@
-// What an option's value may be, refused in words: CLI11's own checks print the limits of a double.
+// What an option's value may be, refused in words: CLI11's own checks print the limits of a double; and which options
+// do nothing.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "config/scenario_file.hpp"
+#include "core/error.hpp"
 
 namespace dculab::cli {
 
@@ -35,5 +37,11 @@ template <class Holds>
 }
 
 [[nodiscard]] inline CLI::Validator thread_count() { return between(0, config::kMostThreads); }
+
+// An option that was given and does nothing beside the others is a slip. `beside`: "with --method mean". Throws
+// InputError.
+inline void refuse_idle(const CLI::App& command, const char* option, bool idle, const std::string& beside) {
+  if (idle && command.get_option(option)->count() > 0) throw InputError(option, "does nothing " + beside);
+}
 
 }  // namespace dculab::cli

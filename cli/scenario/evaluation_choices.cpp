@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/output/retention_text.hpp"
+#include "cli/scenario/checks.hpp"
 #include "cli/scenario/retention_choices.hpp"
 #include "core/error.hpp"
 #include "core/kv/figures.hpp"
@@ -10,17 +11,14 @@
 namespace dculab::cli {
 
 void refuse_idle_options(const CLI::App& command, const EvaluateChoices& choices) {
-  const auto given = [&command](const char* option) { return command.get_option(option)->count() > 0; };
-  const bool shares = !given("--window-tokens");  // a budget sets what windows keep: share_budget
+  const bool shares = choices.retention_sizes.window_tokens == 0;  // a budget sets what windows keep: share_budget
   refuse_idle_figures(command, choices.retentions, [shares](const KvPolicy& policy, const KvFigure& figure) {
     return counts(policy, figure) || (shares && policy.has_window && figure.counts == &KvPolicy::has_budget);
   });
-  const auto refuse = [&](bool idle, const char* option, const char* without) {
-    if (idle && given(option)) throw InputError(option, std::string("does nothing ") + without);
-  };
-  refuse(choices.tasks.text_file.empty(), "--window", "without --text");
-  refuse(choices.tasks.text_file.empty() || !choices.stream, "--max-num-seqs", "without --text and --stream");
-  refuse(choices.tasks.decode.steps == 0, "--decode-batch", "with --decode-steps 0");
+  const bool has_text = !choices.tasks.text_file.empty();
+  refuse_idle(command, "--window", !has_text, "without --text");
+  refuse_idle(command, "--max-num-seqs", !has_text || !choices.stream, "without --text and --stream");
+  refuse_idle(command, "--decode-batch", choices.tasks.decode.steps == 0, "with --decode-steps 0");
 }
 
 void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<EvaluationRow>& rows) {

@@ -61,9 +61,8 @@ void refuse_idle_figures(const CLI::App& command, const std::vector<std::string>
     const auto takes_it = [&](const std::string& policy) {
       return takes(kv_policy(parse_option("--kv-retention", policy, parse_policy)), figure);
     };
-    const char* option = option_of(figure);
-    if (command.get_option(option)->count() > 0 && std::ranges::none_of(policies, takes_it))
-      throw InputError(option, "does nothing with --kv-retention " + joined(policies));
+    refuse_idle(command, option_of(figure), std::ranges::none_of(policies, takes_it),
+                "with --kv-retention " + joined(policies));
   }
 }
 

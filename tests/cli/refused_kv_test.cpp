@@ -31,15 +31,15 @@ class Scenarios {
                       "num_attention_heads": )" +
                       std::to_string(heads) + "}");
   }
-  [[nodiscard]] const std::string& model() const { return model_; }
   [[nodiscard]] std::string file(const std::string& machine, const std::string& more) const {
-    return folder_.write("scenario.yaml", "schema: dculab/scenario/1\nquestion: How long?\nmodel: " + model_ +
-                                              "\nmachine: " + machine + "\n" + more);
+    return folder_.write(std::to_string(count_++) + ".yaml", "schema: dculab/scenario/1\nquestion: How long?\nmodel: " +
+                                                                 model_ + "\nmachine: " + machine + "\n" + more);
   }
 
  private:
   Folder folder_;
   std::string model_;
+  mutable int count_ = 0;  // of scenarios
 };
 
 const std::string kStep = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
@@ -49,12 +49,7 @@ const std::string kSizes = "sweep: {kv_cache.block_size: [16, 32]}\n";
 // Ways of asking: arguments with a scenario that begins with `head`.
 [[nodiscard]] std::vector<Arguments> ways(const Scenarios& scenarios, const std::string& machine,
                                           const std::string& head) {
-  static int count = 0;
-  const auto file = [&](const std::string& more) {
-    const std::string path = scenarios.file(machine, head + more), own = path + std::to_string(count++) + ".yaml";
-    std::filesystem::rename(path, own);
-    return own;
-  };
+  const auto file = [&](const std::string& more) { return scenarios.file(machine, head + more); };
   return {{"study", file(kStep + kSizes)},
           {"study", file(kStep + kSizes + "objective: {maximize: tokens_per_second}\n")},
           {"study", file(kRequests + kSizes + "objective: {maximize: output_tokens_per_second}\n")},
@@ -122,8 +117,11 @@ TEST_CASE("policies, the size of heads and sets of heads are warned of where the
          "kivi4 needs a head_dim that is a multiple of 32, not 80");
   only(of_64.file("z100", "engine: {groups_by_load: {num_key_value_heads: 5}}\n" + kRequests),
        "two sets of KV heads are served with --device cpu");
-  only(of_64.file("x86-server", "deployment: {tensor_parallel_size: 2}\nkv_cache: {dtype: kvquant4}\n" + kRequests),
-       "kvquant4 looks at K and V of all heads, and processes have some each");
+  only(of_64.file("z100",
+                  "deployment: {tensor_parallel_size: 2}\nkv_cache: {retention: heavy_hitters, window_tokens: 64, "
+                  "heavy_hitter_tokens: 64}\n" +
+                      kRequests),
+       "kv_retention heavy_hitters looks at the scores of all query heads, and processes have some each");
   CHECK(
       refusals(run_for_json({"simulate", of_64.file("x86-server", "kv_cache: {dtype: kivi2}\n" + kRequests)})).empty());
 }

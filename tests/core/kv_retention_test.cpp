@@ -1,6 +1,8 @@
 // Retention policies in the scheduler: what is kept, and when it goes.
 #include "core/kv/retention.hpp"
 
+#include <algorithm>
+
 #include "model/plan_step.hpp"
 #include "tests/core/cached_memory.hpp"
 #include "tests/core/small_model.hpp"
@@ -126,6 +128,22 @@ TEST_CASE("policies bring ops of their own into the plan, and only when there is
   CHECK(scores.operands()[0].unique.value() == 2.0 * 64 * 32 * 2);  // K only
   CHECK(scores.operands()[3].unique.value() == 2.0 * 64 * 2 * 4);   // a sum per KV head
   CHECK(find(scored, OpKind::shift_sink_keys) == nullptr);
+}
+
+TEST_CASE("the sinks among new tokens are kept in F32 where they are cached", "[kv_retention]") {
+  EngineOptions options;
+  options.kv_retention = sinks_of(4, 60);
+  const auto last_operand = [&](Phase phase, int context) {
+    const StepPlan plan = plan_step(small_model(), options, uniform_batch(phase, 2, context));
+    return find(plan, OpKind::rope_and_cache)->operands().back();
+  };
+  for (const int tokens : {3, 4, 50}) {
+    const Operand kept = last_operand(Phase::prefill, tokens);
+    CHECK(kept.role == OperandRole::output);
+    CHECK(kept.unique.value() == 2.0 * std::min(tokens, 4) * 2 * 32 * 4);
+  }
+  CHECK(last_operand(Phase::decode, 64).role == OperandRole::kv_write);
+  CHECK(last_operand(Phase::decode, 4).role == OperandRole::output);  // the fourth is new
 }
 
 TEST_CASE("a decode loads its budget's share of the blocks, the first and the recent ones at least", "[kv_retention]") {

@@ -144,9 +144,9 @@ class Engine {
 };
 
 ModelShape two_layers(int kv_heads, int longest_text) {
-  return {.kinds = {{.attention = Gqa{.heads = {4, kv_heads, 0}}}},
-          .layers = {0, 0},
-          .max_position_embeddings = longest_text};
+  return {.max_position_embeddings = longest_text,
+          .kinds = {{.attention = Gqa{.heads = {4, kv_heads, 0}}}},
+          .layers = {0, 0}};
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ TEST_CASE("H2O has the places that are counted, and no more than a text is long"
                   4);
     CHECK(hitters.positions(7, 1, 1).size() == static_cast<std::size_t>(places));
     CHECK(lower::kv_policy_memory(lower::DeviceKind::cpu, shape, options).value() ==
-          2 * 2 * places * (sizeof(float) + sizeof(std::int32_t)));
+          2.0 * 2 * places * (4 + 4));  // a sum and a position
   }
 }
 

@@ -1,18 +1,12 @@
 // The kernels of policies and formats of the KV cache: the closed form of their traffic against the replay of what they
 // touch.
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "config/machine_file.hpp"
 #include "core/kv/table.hpp"
 #include "engine/recording/op_recorder.hpp"
-#include "lower/dculab_gpu/matrix_cores.hpp"
-#include "sim/memory/replay_comparison.hpp"
+#include "tests/replay/kernel_grid.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/retention_policies.hpp"
 
@@ -54,15 +48,7 @@ struct PolicyCase {
   return batch;
 }
 
-// Of the shipped ones, those whose caches differ: lines of 64 and 128 bytes, a last level behind the L2, 32 lanes.
-[[nodiscard]] std::vector<sim::Machine> machines() {
-  std::vector<sim::Machine> all;
-  for (const char* name : {"z100", "k100-ai", "mi210", "mi300x", "a100-80gb-sxm"})
-    all.push_back(config::read_machine_file(std::string(DCULAB_SOURCE_DIR) + "/hwmodels/" + name + ".yaml"));
-  return all;
-}
-
-// Calls report(comparison, machine), with the kernels of each machine's units.
+// Calls report(comparison, machine).
 template <class Report>
 void replay_policy(const PolicyCase& what, Report&& report) {
   EngineOptions options;
@@ -71,51 +57,31 @@ void replay_policy(const PolicyCase& what, Report&& report) {
   options.kv_retention = what.retention;
   options.weights = {Dtype::f16, 0};
   const Batch batch = batch_of(what);
-  std::map<std::pair<int, lower::dculab_gpu::Units>, engine::RecordedOp> recorded;  // by wave size and units
-  for (const sim::Machine& machine : machines()) {
-    const std::pair build{machine.waves.wave_size, lower::dculab_gpu::units_of(machine)};
-    if (!recorded.contains(build))
-      recorded.emplace(build, engine::record_op(model_of(what), options, batch, what.op, build.first, build.second));
-    const engine::RecordedOp& op = recorded.at(build);
-    report(sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off), machine);
+  for (const sim::Machine& machine : kernel_machines()) {
+    const engine::RecordedOp op = engine::record_op(model_of(what), options, batch, what.op, machine.waves.wave_size,
+                                                    lower::dculab_gpu::Units::vector);
+    report(sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off), machine.name);
   }
-}
-
-[[nodiscard]] const sim::ComparedLevel& l2_of(const sim::ReplayComparison& comparison) {
-  return *std::ranges::find(comparison.levels, "L2", &sim::ComparedLevel::name);
 }
 
 void check_bytes(std::initializer_list<PolicyCase> cases) {
   for (const PolicyCase& what : cases)
-    replay_policy(what, [&](const sim::ReplayComparison& comparison, const sim::Machine& machine) {
-      INFO(what.op << ", " << name(what.retention.policy) << ", " << what.kv_heads << " KV heads of " << what.head_dim
-                   << ", blocks of " << what.block_size << ", " << what.batch << " x " << what.context << ", "
-                   << name(what.kv) << ", " << machine.name << ", " << comparison.kernel);
-      const sim::ComparedLevel &dram = comparison.levels.back(), &l2 = l2_of(comparison);
+    replay_policy(what, [&](const sim::ReplayComparison& comparison, const std::string& machine) {
+      INFO(what.op << ", " << what.kv_heads << " KV heads of " << what.head_dim << ", blocks of " << what.block_size
+                   << ", " << what.batch << " x " << what.context << ", " << name(what.kv) << ", " << machine << ", "
+                   << comparison.kernel);
+      const auto& dram = comparison.levels.back();
       CAPTURE(dram.closed_form.value(), dram.replayed.value());
       CHECK(std::abs(dram.closed_form / dram.replayed - 1) <= 0.05);
-      CAPTURE(l2.closed_hit_rate, l2.replayed_hit_rate);
-      CHECK(std::abs(l2.closed_hit_rate - l2.replayed_hit_rate) <= 0.05);
-      if (!machine.kernel_target.empty() && !lower::is_nvidia(machine)) CHECK(comparison.resources != "assumed");
+      if (machine != "a100-80gb-sxm") CHECK(comparison.resources != "assumed");  // compiled for AMD's targets only
     });
 }
 
 }  // namespace
 
-// The rows of new sinks are kept before they are rotated, and each KV head's next token goes to a slot of its own.
-TEST_CASE("sinks and H2O: closed-form bytes are within 5 % of the replay", "[once]") {
-  check_bytes({{"rope_and_cache", sinks_of(4, 60), 2, 128, 16, 2, Dtype::f16, 60, Phase::prefill},
-               {"rope_and_cache", sinks_of(4, 60), 8, 64, 16, 3, Dtype::fp8_e4m3, 8, Phase::prefill},
-               {"rope_and_cache", sinks_of(8, 60), 2, 128, 16, 1, Dtype::int8, 50, Phase::prefill},
-               {"rope_and_cache", hitters_of(30, 21), 8, 128, 16, 3},
-               {"rope_and_cache", hitters_of(30, 21), 2, 64, 16, 20, Dtype::fp8_e4m3},
-               {"rope_and_cache", hitters_of(30, 21), 4, 128, 16, 7, Dtype::int8},
-               {"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3},
+TEST_CASE("sinks and H2O's sums: closed-form bytes are within 5 % of the replay", "[once]") {
+  check_bytes({{"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3},
                {"shift_sink_keys", sinks_of(32, 60), 8, 64, 16, 8, Dtype::fp8_e4m3},
-               {"shift_sink_keys", sinks_of(4, 60), 2, 128, 16, 3, Dtype::int8},
-               {"shift_sink_keys", sinks_of(20, 60), 8, 64, 16, 8, Dtype::int8},
-               {"attention_scores", hitters_of(300, 212), 8, 128, 16, 1, Dtype::int8},
-               {"attention_scores", hitters_of(500, 400), 2, 64, 32, 3, Dtype::int8},
                {"attention_scores", hitters_of(300, 212), 8, 128, 16, 1},
                {"attention_scores", hitters_of(200, 312), 2, 128, 16, 4},
                {"attention_scores", hitters_of(800, 800), 4, 64, 64, 2, Dtype::bf16}});

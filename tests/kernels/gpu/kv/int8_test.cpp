@@ -36,7 +36,7 @@ TEST_CASE("GPU int8 pairs become the halves of their codes") {
   }
 }
 
-void check_same(const Int8Cache& cache, const CacheMemory& expected) {
+void check_same(const CacheOnDevice& cache, const CacheMemory& expected) {
   CHECK(cache.k.read<std::uint16_t>() == expected.k);
   CHECK(cache.v.read<std::uint16_t>() == expected.v);
   CHECK(same_bits(cache.k_scales.read<float>(), expected.k_scales));
@@ -92,7 +92,7 @@ TEST_CASE("GPU decode attention over int8 agrees with the reference", "[gpu]") {
                               {shape_of(12, 1, 32), 4, 64},
                               {shape_of(3, 1, 256), 256}};
   std::size_t turn = 0;
-  for (const Int8Case& test : cases) {
+  for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 2)) continue;
     check(test, Phase::decode, {{0, 1, 1}, {1, 70, 1}, {2, 333, 1}});
     check(test, Phase::decode, {{0, 3, 2}, {1, 90, 3}});  // several new tokens
@@ -104,7 +104,7 @@ TEST_CASE("GPU prefill attention over int8 agrees with the reference", "[gpu]") 
       {shape_of(4, 2, 64)},    {shape_of(5, 5, 80), 1, 0, 0, Dtype::f32},   {shape_of(8, 1, 128), 64},
       {shape_of(6, 2, 96), 7}, {shape_of(2, 1, 256), 16, 0, 0, Dtype::f32}, {shape_of(4, 4, 32), 16}};
   std::size_t turn = 0;
-  for (const Int8Case& test : cases) {
+  for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 3)) continue;
     check(test, Phase::prefill, {{0, 1, 1}, {1, 41, 41}, {2, 70, 33}});
   }

@@ -125,7 +125,7 @@ TEST_CASE("GPU decode attention over KIVI agrees with the reference", "[gpu]") {
                               {shape_of(dtype, 8, 1, 128, 64), 64}, {shape_of(dtype, 6, 2, 32), 8, 64, 1},
                               {shape_of(dtype, 5, 1, 256), 32, 48}, {shape_of(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
   std::size_t turn = 0;
-  for (const Case& test : cases) {
+  for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 2)) continue;
     check(test, Phase::decode, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}});
   }
@@ -137,7 +137,7 @@ TEST_CASE("GPU prefill attention over KIVI agrees with the reference", "[gpu]") 
                               {shape_of(dtype, 8, 1, 128), 64},   {shape_of(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
                               {shape_of(dtype, 5, 1, 32, 64), 8}, {shape_of(dtype, 1, 1, 256), 1}};
   std::size_t turn = 0;
-  for (const Case& test : cases) {
+  for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 3)) continue;
     check(test, Phase::prefill, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}});
   }
