@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/standard_output.hpp"
 #include "cli/program_errors.hpp"
 #include "engine/executors/thread_shortage.hpp"
 #include "fields/printable_text.hpp"
 #include "files/interruption.hpp"
+#include "present/output/standard_output.hpp"
 
 namespace {
 
@@ -44,7 +44,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
 void print_answer(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream text;
   app.exit(error, text, text);
-  dculab::cli::print(text.str());
+  dculab::present::print(text.str());
 }
 
 int run_program(int argc, char* argv[]) {
@@ -67,14 +67,14 @@ int run_program(int argc, char* argv[]) {
     }
     print_answer(app, error);
   }
-  dculab::cli::check_standard_output();
+  dculab::present::check_standard_output();
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char* argv[]) {
-  dculab::cli::occupy_standard_descriptors();
+  dculab::present::occupy_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond `ulimit -f` is a write that fails, and is reported as one
   try {
     dculab::files::undo_when_interrupted();

@@ -4,10 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/output/draft_report.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/serving/comparison_table.hpp"
-#include "cli/serving/serving_report.hpp"
+#include "cli/progress.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
@@ -16,6 +13,9 @@
 #include "model/draft_heads.hpp"
 #include "model/few_heads.hpp"
 #include "model/kv/kv_bytes.hpp"
+#include "present/engine/draft_report.hpp"
+#include "present/study/comparison_table.hpp"
+#include "present/study/serving_report.hpp"
 #include "study/decide/serving_figures.hpp"
 #include "study/measure/measured_serving.hpp"
 #include "study/scenario/few_heads.hpp"
@@ -100,56 +100,57 @@ struct DraftHere {
           .draft_weights = drafter.weights};
 }
 
-[[nodiscard]] std::optional<HeadSetFigures> head_sets_of(const config::Scenario& scenario, const ModelShape& model,
-                                                         const EngineOptions& options,
-                                                         const engine::ServedWorkload& served) {
+[[nodiscard]] std::optional<present::HeadSetFigures> head_sets_of(const config::Scenario& scenario,
+                                                                  const ModelShape& model, const EngineOptions& options,
+                                                                  const engine::ServedWorkload& served) {
   const auto few = study::resolve_few_heads(scenario, model, options);
   if (!few) return std::nullopt;
-  return HeadSetFigures{.counts = served.head_sets,
-                        .many = model.heads().num_key_value_heads,
-                        .few = few->model.heads().num_key_value_heads,
-                        .few_weights = few_heads_footprint(model, *few, options.weights)};
+  return present::HeadSetFigures{.counts = served.head_sets,
+                                 .many = model.heads().num_key_value_heads,
+                                 .few = few->model.heads().num_key_value_heads,
+                                 .few_weights = few_heads_footprint(model, *few, options.weights)};
 }
 
 void add_point(const config::SweepPoint& point, const engine::ServedWorkload& served, int num_blocks,
-               const std::optional<HeadSetFigures>& head_sets, Report& report) {
+               const std::optional<present::HeadSetFigures>& head_sets, present::Report& report) {
   std::string title = study::choices_text(point);
-  Json json{{"choices", Json::object()}};
+  present::Json json{{"choices", present::Json::object()}};
   for (const auto& [key, value] : point.choices) json["choices"][key] = value;
-  for (const std::string& line : throughput_lines(served.metrics, point.scenario.slo))
+  for (const std::string& line : present::throughput_lines(served.metrics, point.scenario.slo))
     title += (title.empty() ? "" : "\n") + line;
   title += "\n" + std::to_string(served.num_steps) + " steps, " + std::to_string(served.num_preemptions) +
            " preemptions, KV blocks used at most: " + std::to_string(served.timeline.most_used_blocks()) + " of " +
            std::to_string(num_blocks * std::max<std::int64_t>(1, std::ssize(served.replicas)));
-  const DraftFigures drafts{.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
-  if (drafts.counts.num_drafts > 0) title += "\n" + draft_summary(drafts);
-  if (head_sets) title += "\n" + head_set_line(*head_sets);
-  report.tables.push_back(latency_table(served.metrics));
+  const present::DraftFigures drafts{.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
+  if (drafts.counts.num_drafts > 0) title += "\n" + present::draft_summary(drafts);
+  if (head_sets) title += "\n" + present::head_set_line(*head_sets);
+  report.tables.push_back(present::latency_table(served.metrics));
   report.tables.back().title = title;
   const int engines = std::max(1, static_cast<int>(served.replicas.size()));
-  if (engines > 1) report.tables.push_back(served_replica_table(served));
-  report.tables.push_back(timeline_table(served.timeline, std::int64_t{num_blocks} * engines, engines));
+  if (engines > 1) report.tables.push_back(present::served_replica_table(served));
+  report.tables.push_back(present::timeline_table(served.timeline, std::int64_t{num_blocks} * engines, engines));
   json["requests"] = served.metrics.requests();
   json["prompt_tokens"] = served.metrics.prompt_tokens();
   json["cached_prompt_tokens"] = served.metrics.cached_tokens();
-  add_skipped(served.metrics.padding_tokens(), served.metrics.duplicate_tokens(), json);
+  present::add_skipped(served.metrics.padding_tokens(), served.metrics.duplicate_tokens(), json);
   for (const auto& [metric, figure] : study::compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
   json["busy_seconds"] = served.busy.value();
   json["preemptions"] = served.num_preemptions;
   json["num_blocks"] = num_blocks;
   json["most_used_blocks"] = served.timeline.most_used_blocks();
-  if (engines > 1) json["replicas"] = served_replica_json(served);
-  json["timeline"] = timeline_json(served.timeline);
-  if (drafts.counts.num_drafts > 0) json["speculation"] = draft_json(drafts);
-  if (head_sets) json["groups_by_load"] = head_set_json(*head_sets);
+  if (engines > 1) json["replicas"] = present::served_replica_json(served);
+  json["timeline"] = present::timeline_json(served.timeline);
+  if (drafts.counts.num_drafts > 0) json["speculation"] = present::draft_json(drafts);
+  if (head_sets) json["groups_by_load"] = present::head_set_json(*head_sets);
   report.json["runs"].push_back(std::move(json));
 }
 
 }  // namespace
 
-Report bench_scenario(const ScenarioBenchChoices& choices) {
+present::Report bench_scenario(const ScenarioBenchChoices& choices) {
   const config::Scenario scenario = study::read_serving_scenario(choices.scenario, choices.set);
-  Report report{"dculab/bench-scenario/1", {scenario.question}, {}, Json{{"runs", Json::array()}}};
+  present::Report report{
+      "dculab/bench-scenario/1", {scenario.question}, {}, present::Json{{"runs", present::Json::array()}}};
   study::refuse_machine_axes(scenario, "bench runs on this machine; leave it out, or ask `dculab simulate`");
   Trace trace;
   ProgressBar bar;

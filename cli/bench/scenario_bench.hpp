@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/output.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "present/output/report.hpp"
 
 namespace dculab::cli {
 
@@ -21,6 +21,6 @@ struct ScenarioBenchChoices {
 };
 
 // Every point of the scenario's sweep in turn. Its machine is not asked: it is this one. Throws InputError.
-[[nodiscard]] Report bench_scenario(const ScenarioBenchChoices& choices);
+[[nodiscard]] present::Report bench_scenario(const ScenarioBenchChoices& choices);
 
 }  // namespace dculab::cli

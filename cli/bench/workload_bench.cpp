@@ -6,12 +6,9 @@
 #include <iterator>
 #include <optional>
 
-#include "cli/output/draft_report.hpp"
-#include "cli/output/expert_report.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "cli/serving/serving_report.hpp"
 #include "config/conversations_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
@@ -19,6 +16,9 @@
 #include "engine/generate/serve_replicas.hpp"
 #include "engine/measure/conversation_requests.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "present/engine/draft_report.hpp"
+#include "present/engine/expert_report.hpp"
+#include "present/study/serving_report.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -141,8 +141,8 @@ struct ServingFigures {
 
 [[nodiscard]] ServingReport serve_on_replicas(const std::filesystem::path& folder, const engine::ModelWeights& weights,
                                               const engine::GeneratorOptions& asked, const WorkloadChoices& choices,
-                                              const std::vector<engine::AnsweredPrompt>& conversations, Report& report,
-                                              ProgressBar& bar) {
+                                              const std::vector<engine::AnsweredPrompt>& conversations,
+                                              present::Report& report, ProgressBar& bar) {
   const engine::Tokenizer tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
   const std::vector<engine::TextRequest> requests = requests_of(choices, conversations, tokenizer, weights.shape);
   EngineOptions options = engine::served_options(asked, weights.shape);
@@ -167,25 +167,25 @@ struct ServingFigures {
   return served;
 }
 
-[[nodiscard]] Report empty_workload_report(const WorkloadChoices& choices, const WorkloadSetting& setting) {
-  Report report{"dculab/bench-workload/1", {}, {}, Json::object()};
+[[nodiscard]] present::Report empty_workload_report(const WorkloadChoices& choices, const WorkloadSetting& setting) {
+  present::Report report{"dculab/bench-workload/1", {}, {}, present::Json::object()};
   report.json["model"] = setting.model;
   report.json["workload"] = choices.file;
   report.json["activations"] = setting.activations;
   report.json["arrival"] = "all_at_once";
   report.json["data_parallel_size"] = replica_choices(choices).replicas();
-  report.json["rows"] = Json::array();
-  Table& table = report.tables.emplace_back();
+  report.json["rows"] = present::Json::array();
+  present::Table& table = report.tables.emplace_back();
   table.columns = {"KV dtype",   "block",    "requests",    "latency, sum", "latency, mean",
                    "requests/s", "tokens/s", "generated/s", "TTFT",         "TPOT"};
   table.notes = {"All requests arrive at once. tokens/s: prompts and answers; TTFT, TPOT: medians."};
   return report;
 }
 
-void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
+void add_row(present::Report& report, const std::string& kv_cache_dtype, int block_size, const ServingReport& served) {
   const ServingFigures figures = figures_of(served);
-  const auto time = [](Seconds seconds) { return Cell(config::short_text(seconds), seconds.value()); };
-  const auto rate = [](double value) { return Cell(number(value), value); };
+  const auto time = [](Seconds seconds) { return present::Cell(config::short_text(seconds), seconds.value()); };
+  const auto rate = [](double value) { return present::Cell(present::number(value), value); };
   report.tables.front().rows.push_back(
       {kv_cache_dtype, std::to_string(block_size), std::to_string(served.requests.size()), time(figures.latency_sum),
        time(figures.latency_mean), rate(figures.requests_per_second), rate(figures.tokens_per_second),
@@ -206,33 +206,34 @@ void add_row(Report& report, const std::string& kv_cache_dtype, int block_size, 
                                  {"generated_tokens_per_second", figures.generated_tokens_per_second},
                                  {"ttft_seconds_median", figures.ttft_median.value()},
                                  {"tpot_seconds_median", figures.tpot_median.value()}});
-  add_skipped(served.num_padding_tokens, served.num_duplicate_tokens, report.json["rows"].back());
+  present::add_skipped(served.num_padding_tokens, served.num_duplicate_tokens, report.json["rows"].back());
 }
 
 // All rows draft, or none does.
-void add_drafts(Report& report, const ServingReport& served) {
-  Table& table = report.tables.front();
-  if (table.rows.size() == 1) std::ranges::copy(draft_columns(), std::back_inserter(table.columns));
-  const DraftFigures figures{.counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
-  std::ranges::move(draft_cells(figures), std::back_inserter(table.rows.back()));
-  report.json["rows"].back()["speculation"] = draft_json(figures);
+void add_drafts(present::Report& report, const ServingReport& served) {
+  present::Table& table = report.tables.front();
+  if (table.rows.size() == 1) std::ranges::copy(present::draft_columns(), std::back_inserter(table.columns));
+  const present::DraftFigures figures{
+      .counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
+  std::ranges::move(present::draft_cells(figures), std::back_inserter(table.rows.back()));
+  report.json["rows"].back()["speculation"] = present::draft_json(figures);
 }
 
 // Of mixtures: all rows are of one model.
-void add_experts(Report& report, const ExpertHistogram& experts) {
+void add_experts(present::Report& report, const ExpertHistogram& experts) {
   if (experts.is_empty()) return;
-  Table& table = report.tables.front();
+  present::Table& table = report.tables.front();
   if (table.rows.size() == 1) {
-    std::ranges::copy(expert_columns(), std::back_inserter(table.columns));
-    report.heading.push_back(expert_heading());
+    std::ranges::copy(present::expert_columns(), std::back_inserter(table.columns));
+    report.heading.push_back(present::expert_heading());
   }
-  std::ranges::move(expert_cells(experts), std::back_inserter(table.rows.back()));
-  report.json["rows"].back()["experts"] = expert_json(experts);
+  std::ranges::move(present::expert_cells(experts), std::back_inserter(table.rows.back()));
+  report.json["rows"].back()["experts"] = present::expert_json(experts);
 }
 
 }  // namespace
 
-Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting) {
+present::Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting) {
   std::vector<engine::AnsweredPrompt> conversations;
   for (config::Exchange& exchange : config::read_conversations_file(choices.file))
     conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
@@ -240,7 +241,7 @@ Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& set
   const engine::ModelWeights weights = study::load_or_make_weights(folder, setting.random_weights);
   study::require_activations(parse_option("--activations", setting.activations, parse_activations), weights.shape);
   const std::optional<engine::ModelWeights> draft = draft_weights(setting, folder);
-  Report report = empty_workload_report(choices, setting);
+  present::Report report = empty_workload_report(choices, setting);
   ProgressBar bar;
   for (const int block_size : setting.block_sizes)
     for (const std::string& kv_cache_dtype : setting.kv_cache_dtypes) {

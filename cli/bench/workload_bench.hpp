@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/output.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "core/kv/retention.hpp"
 #include "engine/parallel/division.hpp"
+#include "present/output/report.hpp"
 
 namespace dculab::cli {
 
@@ -40,6 +40,6 @@ struct WorkloadSetting {
   SpeculationChoices speculation{};
 };
 
-[[nodiscard]] Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting);
+[[nodiscard]] present::Report bench_workload(const WorkloadChoices& choices, const WorkloadSetting& setting);
 
 }  // namespace dculab::cli

@@ -8,10 +8,8 @@
 #include "cli/bench/step_grid.hpp"
 #include "cli/bench/workload_bench.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/output/expert_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/retention_text.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -24,6 +22,8 @@
 #include "engine/measure/step_bench.hpp"
 #include "engine/parallel/ranked_executor.hpp"
 #include "files/output.hpp"
+#include "present/engine/expert_report.hpp"
+#include "present/values/retention_text.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -39,14 +39,14 @@ struct BenchChoices {
   WorkloadChoices workload;
   SpeculationChoices speculation;
   std::vector<std::string> set;  // of a scenario
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 [[nodiscard]] double tokens_per_second(const TraceStep& step) {
   return static_cast<double>(step.batch.num_tokens()) / step.duration.value();
 }
 
-[[nodiscard]] std::vector<Cell> row_of(const TraceStep& step) {
+[[nodiscard]] std::vector<present::Cell> row_of(const TraceStep& step) {
   const SequenceSlice& slice = step.batch.sequences.front();
   const auto batch = static_cast<double>(step.batch.sequences.size());
   return {slice.phase == Phase::decode ? "decode" : "prefill",
@@ -54,13 +54,13 @@ struct BenchChoices {
           std::to_string(step.options.block_size),
           std::string(name(step.options.kv_cache_dtype)),
           std::to_string(slice.context_tokens()),
-          Cell(number(batch), batch),
-          Cell(config::short_text(step.duration), step.duration.value()),
-          Cell(config::short_text(step.spread), step.spread.value()),
-          Cell(number(tokens_per_second(step)), tokens_per_second(step))};
+          present::Cell(present::number(batch), batch),
+          present::Cell(config::short_text(step.duration), step.duration.value()),
+          present::Cell(config::short_text(step.spread), step.spread.value()),
+          present::Cell(present::number(tokens_per_second(step)), tokens_per_second(step))};
 }
 
-[[nodiscard]] Json json_of(const TraceStep& step) {
+[[nodiscard]] present::Json json_of(const TraceStep& step) {
   const SequenceSlice& slice = step.batch.sequences.front();
   const bool decode = slice.phase == Phase::decode;
   return {{"id", step.id},
@@ -75,30 +75,30 @@ struct BenchChoices {
           {decode ? "decode_tokens_per_second" : "prefill_tokens_per_second", tokens_per_second(step)}};
 }
 
-[[nodiscard]] Report make_report(const Trace& trace) {
-  Report report{"dculab/bench/1", {}, {}, Json::object()};
+[[nodiscard]] present::Report make_report(const Trace& trace) {
+  present::Report report{"dculab/bench/1", {}, {}, present::Json::object()};
   report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
-  Table table;
+  present::Table table;
   table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
   const bool retains = std::ranges::any_of(
       trace.steps, [](const TraceStep& step) { return step.options.kv_retention.policy != RetentionPolicy::all; });
   if (retains) table.columns.emplace_back("KV kept");
   const bool mixture = std::ranges::any_of(trace.steps, [](const auto& step) { return !step.experts.is_empty(); });
   if (mixture) {
-    report.heading.push_back(expert_heading());
-    for (const std::string& column : expert_columns()) table.columns.push_back(column);
+    report.heading.push_back(present::expert_heading());
+    for (const std::string& column : present::expert_columns()) table.columns.push_back(column);
   }
-  report.json["points"] = Json::array();
+  report.json["points"] = present::Json::array();
   for (const TraceStep& step : trace.steps) {
     table.rows.push_back(row_of(step));
     report.json["points"].push_back(json_of(step));
     if (retains) {
-      table.rows.back().emplace_back(retention_text(step.options.kv_retention));
-      report.json["points"].back()["kv_retention"] = retention_json(step.options.kv_retention);
+      table.rows.back().emplace_back(present::retention_text(step.options.kv_retention));
+      report.json["points"].back()["kv_retention"] = present::retention_json(step.options.kv_retention);
     }
     if (!mixture) continue;
-    for (Cell& cell : expert_cells(step.experts)) table.rows.back().push_back(std::move(cell));
-    report.json["points"].back()["experts"] = expert_json(step.experts);
+    for (present::Cell& cell : present::expert_cells(step.experts)) table.rows.back().push_back(std::move(cell));
+    report.json["points"].back()["experts"] = present::expert_json(step.experts);
   }
   report.tables.push_back(std::move(table));
   return report;
@@ -159,25 +159,25 @@ void run_bench(BenchChoices choices) {
   if (choices.workload.file.empty() && choices.speculation.asked())
     throw InputError("speculation", "belongs to served requests; give them with --workload");
   if (names_scenario(choices.workload.file))
-    return show(bench_scenario({.scenario = choices.workload.file,
-                                .set = choices.set,
-                                .device = parse_option("--device", choices.device, engine::parse_device),
-                                .threads = choices.options.threads,
-                                .trace_file = choices.trace_file,
-                                .speculation = choices.speculation}),
-                choices.output);
+    return present::show(bench_scenario({.scenario = choices.workload.file,
+                                         .set = choices.set,
+                                         .device = parse_option("--device", choices.device, engine::parse_device),
+                                         .threads = choices.options.threads,
+                                         .trace_file = choices.trace_file,
+                                         .speculation = choices.speculation}),
+                         choices.output);
   if (!choices.workload.file.empty())
-    return show(bench_workload(choices.workload, {.model = choices.grid.model,
-                                                  .random_weights = choices.random_weights,
-                                                  .device = choices.device,
-                                                  .threads = choices.options.threads,
-                                                  .division = choices.grid.division,
-                                                  .activations = choices.grid.activations,
-                                                  .block_sizes = choices.grid.block_sizes,
-                                                  .kv_cache_dtypes = choices.grid.kv_cache_dtypes,
-                                                  .retention = retention_of(choices),
-                                                  .speculation = choices.speculation}),
-                choices.output);
+    return present::show(bench_workload(choices.workload, {.model = choices.grid.model,
+                                                           .random_weights = choices.random_weights,
+                                                           .device = choices.device,
+                                                           .threads = choices.options.threads,
+                                                           .division = choices.grid.division,
+                                                           .activations = choices.grid.activations,
+                                                           .block_sizes = choices.grid.block_sizes,
+                                                           .kv_cache_dtypes = choices.grid.kv_cache_dtypes,
+                                                           .retention = retention_of(choices),
+                                                           .speculation = choices.speculation}),
+                         choices.output);
   choices.options.device = parse_option("--device", choices.device, engine::parse_device);
   engine::require_shared_device(choices.options.device, choices.grid.division);
   const std::filesystem::path folder = study::find_model(choices.grid.model);
@@ -188,7 +188,7 @@ void run_bench(BenchChoices choices) {
                                             [&bar](const auto& label, double share) { bar.update(label, share); });
   bar.clear();
   if (!choices.trace_file.empty()) files::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
-  show(make_report(trace), choices.output);
+  present::show(make_report(trace), choices.output);
 }
 
 // What a grid has and a workload does not is refused with it, and the other way round.

@@ -6,10 +6,8 @@
 #include <set>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/held_out_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/validation_report.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
@@ -17,6 +15,8 @@
 #include "core/error.hpp"
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
+#include "present/study/held_out_report.hpp"
+#include "present/study/validation_report.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
@@ -36,12 +36,12 @@ struct CalibrateChoices {
   std::string machine_file;
   double hold_out = 0;
   int seed = 1;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // All traces' steps, without those that cannot be true.
 [[nodiscard]] std::vector<TraceStep> read_steps(const CalibrateChoices& choices, const sim::Machine& machine,
-                                                Report& report) {
+                                                present::Report& report) {
   std::vector<TraceStep> accepted;
   for (const std::string& file : choices.traces) {
     const Trace trace = config::read_trace_file(file);
@@ -51,7 +51,7 @@ struct CalibrateChoices {
                                  machine.name + " describes " + std::to_string(machine.compute_units) +
                                  "; probe with --threads " + std::to_string(trace.header.threads));
     const auto violations = sim::floor_violations(machine, trace.steps);
-    add_refusals(violations, trace, report);
+    present::add_refusals(violations, trace, report);
     std::set<std::size_t> refused;
     for (const sim::FloorViolation& violation : violations) refused.insert(violation.row);
     for (std::size_t row = 0; row < trace.steps.size(); ++row)
@@ -67,18 +67,18 @@ struct CalibrateChoices {
 
 [[nodiscard]] std::string value_text(const std::string& key, double value) {
   const bool is_time = key.starts_with("overheads.") || key == "stack.reached.block_lookup";
-  return is_time ? config::short_text(Seconds(value)) : number(value);
+  return is_time ? config::short_text(Seconds(value)) : present::number(value);
 }
 
-void add_parameters(const sim::Fit& fit, Report& report) {
-  Table table;
+void add_parameters(const sim::Fit& fit, present::Report& report) {
+  present::Table table;
   table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
   for (const sim::FittedParameter& parameter : fit.parameters) {
     // Less than half of the prior's variance gone: the traces hardly speak about it.
     const bool identified = parameter.log_sigma < 0.7 * parameter.prior_log_sigma;
-    table.rows.push_back({parameter.key, Cell(value_text(parameter.key, parameter.prior), parameter.prior),
-                          Cell(value_text(parameter.key, parameter.value), parameter.value),
-                          Cell(number(parameter.log_sigma, 2), parameter.log_sigma),
+    table.rows.push_back({parameter.key, present::Cell(value_text(parameter.key, parameter.prior), parameter.prior),
+                          present::Cell(value_text(parameter.key, parameter.value), parameter.value),
+                          present::Cell(present::number(parameter.log_sigma, 2), parameter.log_sigma),
                           identified ? "" : "not identified by these traces"});
     report.json["parameters"].push_back({{"key", parameter.key},
                                          {"prior", parameter.prior},
@@ -90,11 +90,11 @@ void add_parameters(const sim::Fit& fit, Report& report) {
 }
 
 [[nodiscard]] std::string error_text(const sim::ErrorSummary& error) {
-  return std::to_string(error.count) + " steps, median |error| " + percent(error.median_abs_error) + ", P90 " +
-         percent(error.p90_abs_error) + ", bias " + percent(error.bias);
+  return std::to_string(error.count) + " steps, median |error| " + present::percent(error.median_abs_error) + ", P90 " +
+         present::percent(error.p90_abs_error) + ", bias " + present::percent(error.bias);
 }
 
-void add_error(const char* key, const sim::ErrorSummary& error, Report& report) {
+void add_error(const char* key, const sim::ErrorSummary& error, present::Report& report) {
   report.tables.back().notes.push_back(std::string(key) + ": " + error_text(error));
   report.json[key] = {{"count", error.count},
                       {"median_abs_error", error.median_abs_error},
@@ -103,8 +103,8 @@ void add_error(const char* key, const sim::ErrorSummary& error, Report& report) 
 }
 
 // How well prices hold where something was measured, machine by machine and stack by stack.
-void add_measured(study::Catalog& catalog, Report& report) {
-  Table table;
+void add_measured(study::Catalog& catalog, present::Report& report) {
+  present::Table table;
   table.title = "90 % intervals: a measurement lies between the price / factor and the price x factor";
   table.columns = {"machine", "stack", "rows"};
   for (const auto& [name, kind] : sim::kPriceKinds)
@@ -114,11 +114,11 @@ void add_measured(study::Catalog& catalog, Report& report) {
     if (!calibration) continue;
     for (const auto& [stack, intervals] : calibration->intervals) {
       if (intervals.rows == 0) continue;
-      std::vector<Cell> row{name, stack, std::to_string(intervals.rows)};
-      Json entry{{"machine", name}, {"stack", stack}, {"rows", intervals.rows}};
+      std::vector<present::Cell> row{name, stack, std::to_string(intervals.rows)};
+      present::Json entry{{"machine", name}, {"stack", stack}, {"rows", intervals.rows}};
       for (const auto& [word, kind] : sim::kPriceKinds) {
         const double factor = intervals.factors.at(kind);
-        if (kind != sim::PriceKind::hardware) row.emplace_back(number(factor), factor);
+        if (kind != sim::PriceKind::hardware) row.emplace_back(present::number(factor), factor);
         entry[std::string(word)] = factor;
       }
       table.rows.push_back(std::move(row));
@@ -131,14 +131,14 @@ void add_measured(study::Catalog& catalog, Report& report) {
 void run_on_points(const CalibrateChoices& choices) {
   if (choices.output.file.empty()) throw InputError("--output: name the folder for the machine and stack files");
   files::NewFolder folder(choices.output.file);
-  Report report{"dculab/calibrate/1", {}, {}, Json::object()};
+  present::Report report{"dculab/calibrate/1", {}, {}, present::Json::object()};
   study::PointSet set = study::read_point_set(choices.points);
-  add_left_out_rows(study::left_out_points(set), report);
+  present::add_left_out_rows(study::left_out_points(set), report);
   const auto learned = study::learn_from(set);
   study::Catalog catalog = study::learned_catalog(learned);
-  add_effects(*learned, report);
+  present::add_effects(*learned, report);
   study::Runs runs(learned);
-  add_fitted_errors(set, runs, report);
+  present::add_fitted_errors(set, runs, report);
   const std::vector<std::filesystem::path> files = catalog.write(folder.path());
   folder.keep();
   add_measured(catalog, report);
@@ -147,7 +147,7 @@ void run_on_points(const CalibrateChoices& choices) {
   report.tables.back().notes.push_back(
       "wrote " + std::to_string(files.size()) + " machine and stack files below " + choices.output.file +
       "; every command reads them with DCULAB_DATA=" + choices.output.file + " in the environment");
-  show(report, {.format = choices.output.format, .file = "", .report_file = ""});
+  present::show(report, {.format = choices.output.format, .file = "", .report_file = ""});
 }
 
 void run_calibrate(const CalibrateChoices& choices) {
@@ -156,7 +156,7 @@ void run_calibrate(const CalibrateChoices& choices) {
     throw InputError("nothing to learn from; give trace files with --machine, or --points FILE...");
   if (choices.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
   const sim::Machine base = study::resolve_machine(choices.machine);
-  Report report{"dculab/calibrate/1", {}, {}, Json{{"machine", base.name}}};
+  present::Report report{"dculab/calibrate/1", {}, {}, present::Json{{"machine", base.name}}};
   const std::vector<TraceStep> steps = read_steps(choices, base, report);
   ProgressBar bar;
   const std::string label = "fitting " + std::to_string(steps.size()) + " steps";
@@ -169,8 +169,8 @@ void run_calibrate(const CalibrateChoices& choices) {
     add_parameters(fit, report);
     add_error("fitted", fit.error, report);
     add_error("held_out", score.error, report);
-    add_held_out_ops(score, steps, report);
-    add_block_size_regret(score, steps, report);
+    present::add_held_out_ops(score, steps, report);
+    present::add_block_size_regret(score, steps, report);
   } else {
     fit = sim::calibrate(base, steps, progress);
     add_parameters(fit, report);
@@ -178,13 +178,13 @@ void run_calibrate(const CalibrateChoices& choices) {
   }
   bar.clear();
   const double factor = fit.machine.calibration->interval_factor;
-  report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
+  report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + present::number(factor) +
                                         " (conformal, five-fold cross-validation)");
   report.json["interval_factor"] = factor;
   study::cite_fit(fit.machine, std::to_string(steps.size()) + " measured steps");
   if (!choices.machine_file.empty())
     files::write_file_atomically(choices.machine_file, config::machine_yaml(fit.machine));
-  show(report, choices.output);
+  present::show(report, choices.output);
 }
 
 }  // namespace

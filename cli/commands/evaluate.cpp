@@ -6,9 +6,8 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/evaluation_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/evaluation_choices.hpp"
@@ -26,6 +25,7 @@
 #include "fields/node.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
+#include "present/engine/evaluation_report.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -47,7 +47,8 @@ constexpr double kMemoryShareBesideReference = 0.45;
   return shortest;
 }
 
-[[nodiscard]] engine::GeneratorOptions generator_options(const EvaluateChoices& choices, const EvaluationRow& row) {
+[[nodiscard]] engine::GeneratorOptions generator_options(const EvaluateChoices& choices,
+                                                         const present::EvaluationRow& row) {
   engine::GeneratorOptions options = choices.generator;
   options.device = parse_option("--device", choices.device, engine::parse_device);
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
@@ -72,8 +73,8 @@ constexpr double kMemoryShareBesideReference = 0.45;
 
 // Models, cache formats, activations and retention policies in all combinations. A model has rows for the activations
 // that its weights go with, and at least the one for exact ones.
-[[nodiscard]] std::vector<EvaluationRow> make_rows(const EvaluateChoices& choices) {
-  std::vector<EvaluationRow> rows;
+[[nodiscard]] std::vector<present::EvaluationRow> make_rows(const EvaluateChoices& choices) {
+  std::vector<present::EvaluationRow> rows;
   for (const std::string& mode : choices.activations)
     (void)parse_option("--activations", mode, parse_activations);  // also where no model is quantized
   for (const std::string& model : choices.models) {
@@ -86,7 +87,7 @@ constexpr double kMemoryShareBesideReference = 0.45;
     for (const std::string& mode : activations)
       for (const std::string& policy : choices.retentions)
         for (const std::string& dtype : choices.kv_cache_dtypes) {
-          EvaluationRow row;
+          present::EvaluationRow row;
           row.model = model;
           row.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", dtype);
           row.activations = parse_option("--activations", mode, parse_activations);
@@ -101,7 +102,7 @@ constexpr double kMemoryShareBesideReference = 0.45;
 // The model that others are held against: everything exact, K and V in the widest format the device has.
 [[nodiscard]] std::unique_ptr<engine::Generator> open_reference(const EvaluateChoices& choices) {
   if (choices.tasks.reference.empty()) return nullptr;
-  EvaluationRow row;
+  present::EvaluationRow row;
   row.kv_cache_dtype = choices.device == "cpu" ? Dtype::f32 : Dtype::f16;
   auto reference = open_model(choices.tasks.reference, choices, generator_options(choices, row));
   if (static_cast<double>(choices.tasks.window) * reference->shape().vocab_size > kMostReferenceLogits)
@@ -128,9 +129,9 @@ constexpr double kMemoryShareBesideReference = 0.45;
   return result;
 }
 
-void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
+void judge(present::EvaluationRow& row, engine::Generator* reference, const EvaluateChoices& choices,
            const EvaluationMaterial& material, ProgressBar& bar) {
-  const EvaluationTasks& tasks = choices.tasks;
+  const present::EvaluationTasks& tasks = choices.tasks;
   const std::string label = row.model + ", KV " + std::string(name(row.kv_cache_dtype)) + ": ";
   const auto show_on_bar = [&](const std::string& what) {
     return [&bar, text = label + what](double share) { bar.update(text, share); };
@@ -165,7 +166,7 @@ void judge(EvaluationRow& row, engine::Generator* reference, const EvaluateChoic
 
 void run_evaluate(EvaluateChoices choices) {
   choices.tasks.mode = choices.stream ? engine::ScoringMode::streamed : engine::ScoringMode::chunked;
-  std::vector<EvaluationRow> rows = make_rows(choices);
+  std::vector<present::EvaluationRow> rows = make_rows(choices);
   refuse_unjudgeable(choices, rows);
   const EvaluationMaterial material = read_material(choices.tasks.text_file, choices.tasks.question_files);
   choices.tasks.context = shortest_context(choices);
@@ -174,7 +175,7 @@ void run_evaluate(EvaluateChoices choices) {
   if (choices.tasks.decode.context == 0) choices.tasks.decode.context = std::min(context / 2, kDefaultDecodeContext);
   ProgressBar bar;
   const std::unique_ptr<engine::Generator> reference = open_reference(choices);
-  for (EvaluationRow& row : rows) {
+  for (present::EvaluationRow& row : rows) {
     EngineOptions options = choices.generator.engine;
     options.kv_cache_dtype = row.kv_cache_dtype;
     options.kv_retention = row.retention;
@@ -183,7 +184,7 @@ void run_evaluate(EvaluateChoices choices) {
     judge(row, reference.get(), choices, material, bar);
   }
   bar.clear();
-  show(evaluation_report(choices.tasks, rows), choices.output);
+  present::show(present::evaluation_report(choices.tasks, rows), choices.output);
 }
 
 void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
@@ -205,7 +206,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
 }
 
 // Of what is generated: for speed, and with drafts.
-void add_generation_options(CLI::App& command, EvaluationTasks& tasks) {
+void add_generation_options(CLI::App& command, present::EvaluationTasks& tasks) {
   command.add_option("--decode-steps", tasks.decode.steps, "Steps of the speed measurement, 0 = none")
       ->check(between(0, kLongestContext));
   command.add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")
@@ -223,7 +224,7 @@ void add_generation_options(CLI::App& command, EvaluationTasks& tasks) {
 void add_evaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("evaluate", "Perplexity, multiple choice, distance from a reference, size");
   auto choices = std::make_shared<EvaluateChoices>();
-  EvaluationTasks& tasks = choices->tasks;
+  present::EvaluationTasks& tasks = choices->tasks;
   reads(command->add_option("--model", choices->models, "Folders, or names under scenarios/models, a row each"),
         study::try_find_model)
       ->required()

@@ -32,11 +32,11 @@ void refuse(const GpuProbeChoices& choices) {
                      "shipped GPU to take them from");
 }
 
-[[nodiscard]] Table make_table(const engine::GpuMeasurements& gpu) {
-  Table table;
+[[nodiscard]] present::Table make_table(const engine::GpuMeasurements& gpu) {
+  present::Table table;
   table.columns = {"", "size", "measured"};
   const auto add = [&table](const char* what, const std::string& size, const auto& figure) {
-    table.rows.push_back({what, size, Cell(config::short_text(figure), figure.value())});
+    table.rows.push_back({what, size, present::Cell(config::short_text(figure), figure.value())});
   };
   for (const engine::CopyRate& copy : gpu.copy)
     add("copy within the device, read + written", config::short_text(copy.size), copy.rate);
@@ -51,20 +51,20 @@ void refuse(const GpuProbeChoices& choices) {
   return table;
 }
 
-[[nodiscard]] Json to_json(const engine::GpuMeasurements& gpu, bool emulated) {
-  Json json{{"device", gpu.device.name},
-            {"emulated", emulated},
-            {"compute_units", gpu.device.compute_units},
-            {"wave_size", gpu.device.wave_size},
-            {"memory_bytes", gpu.device.memory.value()},
-            {"copy_bytes_per_second", gpu.copy_bandwidth().value()},
-            {"read_bytes_per_second", gpu.read.value()},
-            {"launch_seconds", gpu.launch.value()},
-            {"host_launch_seconds", gpu.host_launch.value()},
-            {"upload_bytes_per_second", gpu.upload.value()},
-            {"download_bytes_per_second", gpu.download.value()},
-            {"f16_flop_per_second", gpu.product.f16.value()},
-            {"f32_flop_per_second", gpu.product.f32.value()}};
+[[nodiscard]] present::Json to_json(const engine::GpuMeasurements& gpu, bool emulated) {
+  present::Json json{{"device", gpu.device.name},
+                     {"emulated", emulated},
+                     {"compute_units", gpu.device.compute_units},
+                     {"wave_size", gpu.device.wave_size},
+                     {"memory_bytes", gpu.device.memory.value()},
+                     {"copy_bytes_per_second", gpu.copy_bandwidth().value()},
+                     {"read_bytes_per_second", gpu.read.value()},
+                     {"launch_seconds", gpu.launch.value()},
+                     {"host_launch_seconds", gpu.host_launch.value()},
+                     {"upload_bytes_per_second", gpu.upload.value()},
+                     {"download_bytes_per_second", gpu.download.value()},
+                     {"f16_flop_per_second", gpu.product.f16.value()},
+                     {"f32_flop_per_second", gpu.product.f32.value()}};
   for (const engine::CopyRate& copy : gpu.copy)
     json["copies"].push_back({{"bytes", copy.size.value()}, {"bytes_per_second", copy.rate.value()}});
   return json;
@@ -80,13 +80,13 @@ void run_gpu_probe(const GpuProbeChoices& choices) {
   const bool emulated = is_emulated(choices);
   const engine::GpuMeasurements gpu =
       engine::probe_gpu(device.gpu, emulated ? engine::DeviceReality::emulated : engine::DeviceReality::real);
-  Report report{"dculab/probe-gpu/1", {}, {make_table(gpu)}, to_json(gpu, emulated)};
+  present::Report report{"dculab/probe-gpu/1", {}, {make_table(gpu)}, to_json(gpu, emulated)};
   report.heading.push_back(gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
                            " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +
                            config::short_text(gpu.device.memory) + " memory");
   if (emulated) report.heading.emplace_back(kEmulated);
   if (like) files::write_file_atomically(choices.machine_file, config::machine_yaml(study::to_machine(gpu, *like)));
-  show(report, choices.output);
+  present::show(report, choices.output);
 }
 
 }  // namespace dculab::cli

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/output/output.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "present/output/show.hpp"
 
 namespace dculab::cli {
 
@@ -12,7 +12,7 @@ struct GpuProbeChoices {
   engine::DeviceChoice device;
   std::string like;          // a shipped machine, or a file; may be empty
   std::string machine_file;  // may be empty
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // Throws InputError for a machine file of an emulated GPU, or without a machine to start from.

@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/held_out_report.hpp"
-#include "cli/output/output.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
@@ -16,6 +15,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "present/study/held_out_report.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
@@ -33,7 +33,7 @@ struct ImportCommand {
   config::ImportChoices choices;
   std::string trace_file;
   bool list_kernels = false;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // All that the report is about.
@@ -79,7 +79,7 @@ struct Import {
   if (import.steps.rows.size() > 1) text += " in " + std::to_string(import.steps.rows.size()) + " rows";
   text += import.choices.time == config::StepTime::period ? ", from a step's first kernel to the next step's"
                                                           : ", from a step's first kernel to the end of its last";
-  return text + "; " + percent(summary.other_share()) + " of the kernel time serves no op";
+  return text + "; " + present::percent(summary.other_share()) + " of the kernel time serves no op";
 }
 
 [[nodiscard]] Import import_profile(const ImportCommand& command) {
@@ -121,8 +121,9 @@ struct Import {
                   std::to_string(summary.steps_imported) + " imported");
   lines.push_back(context_text(import));
   lines.push_back("of the imported steps: " + count(summary.op_kernels, summary.op_time) + " serve an op, " +
-                  count(summary.other_kernels, summary.other_time) + " do not: " + percent(summary.other_share()) +
-                  " of the kernel time (refused above " + percent(import.choices.most_other) + ")");
+                  count(summary.other_kernels, summary.other_time) +
+                  " do not: " + present::percent(summary.other_share()) + " of the kernel time (refused above " +
+                  present::percent(import.choices.most_other) + ")");
   lines.push_back("of other steps and between them: " + count(summary.outside_kernels, summary.outside_time));
   if (!summary.phase_is_told)
     lines.emplace_back(
@@ -132,59 +133,59 @@ struct Import {
 }
 
 // The first row's step op by op, then what is left of it.
-[[nodiscard]] Table op_table(const Import& import) {
+[[nodiscard]] present::Table op_table(const Import& import) {
   const TraceStep& row = import.steps.rows.front();
-  Table table;
+  present::Table table;
   table.title = row.id + ": " + config::short_text(row.duration) + " ± " + config::short_text(row.spread) + ", " +
                 std::to_string(row.repeats) + " steps";
   table.columns = {"op", "kernels per step", "time", "share"};
   const auto add = [&](std::string what, std::string kernels, Seconds time) {
-    table.rows.push_back({std::move(what), std::move(kernels), Cell(config::short_text(time), time.value()),
-                          Cell(percent(time / row.duration, 2), time / row.duration)});
+    table.rows.push_back({std::move(what), std::move(kernels), present::Cell(config::short_text(time), time.value()),
+                          present::Cell(present::percent(time / row.duration, 2), time / row.duration)});
   };
   Seconds rest = row.duration;
   for (std::size_t op = 0; op < row.op_names.size(); ++op) {
     const double kernels = import.steps.summary.kernels_per_step[op];
-    add(row.op_names[op], kernels == 0 ? "fused" : number(kernels), row.op_durations[op]);
+    add(row.op_names[op], kernels == 0 ? "fused" : present::number(kernels), row.op_durations[op]);
     rest -= row.op_durations[op];
   }
   add("other kernels and gaps", "", rest);
   return table;
 }
 
-[[nodiscard]] Table others_table(const Import& import) {
+[[nodiscard]] present::Table others_table(const Import& import) {
   const std::vector<config::OtherKernel>& others = import.steps.summary.others;
-  Table table;
+  present::Table table;
   table.title = "Kernels that serve no op";
   table.columns = {"kernel", "what", "count", "time"};
   for (std::size_t index = 0; index < std::min(kShownOthers, others.size()); ++index) {
     const config::OtherKernel& other = others[index];
     const std::string shown = other.name.size() > 72 ? other.name.substr(0, 69) + "..." : other.name;
-    table.rows.push_back({Cell(shown, other.name), std::string(other.role), std::to_string(other.count),
-                          Cell(config::short_text(other.time), other.time.value())});
+    table.rows.push_back({present::Cell(shown, other.name), std::string(other.role), std::to_string(other.count),
+                          present::Cell(config::short_text(other.time), other.time.value())});
   }
   if (others.size() > kShownOthers) table.notes.push_back("... (" + std::to_string(others.size()) + " names)");
   return table;
 }
 
-[[nodiscard]] Json to_json(const Import& import) {
+[[nodiscard]] present::Json to_json(const Import& import) {
   const config::ImportSummary& summary = import.steps.summary;
-  Json json{{"profiler", name(import.profile.profiler)},
-            {"kernels", import.profile.kernels.size()},
-            {"steps_found", summary.steps_found},
-            {"steps_imported", summary.steps_imported},
-            {"step_time", name(import.choices.time)},
-            {"op_seconds", summary.op_time.value()},
-            {"other_seconds", summary.other_time.value()},
-            {"other_kernels", summary.other_kernels},
-            {"other_share", summary.other_share()},
-            {"outside_seconds", summary.outside_time.value()},
-            {"outside_kernels", summary.outside_kernels},
-            {"phase_is_told", summary.phase_is_told},
-            {"rows", Json::array()},
-            {"others", Json::array()}};
+  present::Json json{{"profiler", name(import.profile.profiler)},
+                     {"kernels", import.profile.kernels.size()},
+                     {"steps_found", summary.steps_found},
+                     {"steps_imported", summary.steps_imported},
+                     {"step_time", name(import.choices.time)},
+                     {"op_seconds", summary.op_time.value()},
+                     {"other_seconds", summary.other_time.value()},
+                     {"other_kernels", summary.other_kernels},
+                     {"other_share", summary.other_share()},
+                     {"outside_seconds", summary.outside_time.value()},
+                     {"outside_kernels", summary.outside_kernels},
+                     {"phase_is_told", summary.phase_is_told},
+                     {"rows", present::Json::array()},
+                     {"others", present::Json::array()}};
   for (const TraceStep& row : import.steps.rows) {
-    Json ops = Json::array();
+    present::Json ops = present::Json::array();
     for (std::size_t op = 0; op < row.op_names.size(); ++op)
       ops.push_back({{"op", row.op_names[op]},
                      {"kernels", summary.kernels_per_step[op]},
@@ -202,15 +203,15 @@ struct Import {
   return json;
 }
 
-[[nodiscard]] Report make_report(const Import& import) {
-  Report report{"dculab/import/1", heading(import), {op_table(import)}, to_json(import)};
+[[nodiscard]] present::Report make_report(const Import& import) {
+  present::Report report{"dculab/import/1", heading(import), {op_table(import)}, to_json(import)};
   if (!import.steps.summary.others.empty()) report.tables.push_back(others_table(import));
   return report;
 }
 
-[[nodiscard]] Report kernel_report() {
-  Report report{"dculab/import-kernels/1", {}, {}, Json{{"rules", Json::array()}}};
-  Table table;
+[[nodiscard]] present::Report kernel_report() {
+  present::Report report{"dculab/import-kernels/1", {}, {}, present::Json{{"rules", present::Json::array()}}};
+  present::Table table;
   table.columns = {"in the name", "op", "whose"};
   for (const config::KernelRule& rule : config::kernel_rules()) {
     table.rows.push_back({std::string(rule.part), std::string(name(rule.role)), std::string(rule.origin)});
@@ -221,14 +222,14 @@ struct Import {
 }
 
 void run_import(const ImportCommand& command) {
-  if (command.list_kernels) return show(kernel_report(), command.output);
+  if (command.list_kernels) return present::show(kernel_report(), command.output);
   for (const auto& [option, given] : {std::pair("FILE", &command.profile), std::pair("--model", &command.step.model),
                                       std::pair("--machine", &command.step.machine)})
     if (given->empty()) throw CLI::RequiredError(option);
   const Import import = import_profile(command);
   if (!command.trace_file.empty())
     files::write_file_atomically(command.trace_file, config::trace_json_lines(import.trace));
-  show(make_report(import), command.output);
+  present::show(make_report(import), command.output);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
@@ -41,7 +41,7 @@ namespace {
   return found;
 }
 
-[[nodiscard]] Report latents_report(const StepChoices& choices) {
+[[nodiscard]] present::Report latents_report(const StepChoices& choices) {
   const config::Scenario scenario = to_scenario(choices);
   const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
   const ModelShape model = study::resolve_part(scenario, study::resolve_model(scenario), machine);
@@ -49,25 +49,26 @@ namespace {
     throw InputError("--model: " + model.name + " has no latent attention; deepseek-v3 has");
   const EngineOptions options = study::resolve_options(scenario, model, machine);
   const std::vector<int> counts = powers_up_to(choices.context);
-  Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
+  present::Report report{"dculab/tables-latents/1", {}, {present::Table{}}, present::Json::object()};
   report.heading = {model.name + " on " + machine.name + ": latent attention in one layer, " +
                     std::to_string(choices.batch) + " sequences of " + std::to_string(choices.context) + " tokens"};
-  Table& table = report.tables.front();
+  present::Table& table = report.tables.front();
   table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
-  table.first_column = Align::right;
+  table.first_column = present::Align::right;
   report.json = {{"model", model.name},
                  {"machine", machine.name},
                  {"batch", choices.batch},
                  {"context_tokens", choices.context},
-                 {"rows", Json::array()}};
-  add_warnings(report, model.notes);
-  add_warnings(report, machine.stack.is_own() ? study::unserved(machine, model, options)
-                                              : unserved_forms(machine, model, options));
+                 {"rows", present::Json::array()}};
+  present::add_warnings(report, model.notes);
+  present::add_warnings(report, machine.stack.is_own() ? study::unserved(machine, model, options)
+                                                       : unserved_forms(machine, model, options));
   for (const sim::LatentForms& row :
        sim::latent_forms(machine, model, options, choices.batch, choices.context, counts)) {
     const char* cheaper = row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";
-    table.rows.push_back({std::to_string(row.new_tokens), Cell(config::short_text(row.expanded), row.expanded.value()),
-                          Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
+    table.rows.push_back({std::to_string(row.new_tokens),
+                          present::Cell(config::short_text(row.expanded), row.expanded.value()),
+                          present::Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
     report.json["rows"].push_back({{"new_tokens", row.new_tokens},
                                    {"expanded_seconds", row.expanded.value()},
                                    {"absorbed_seconds", row.absorbed.value()},
@@ -85,7 +86,7 @@ namespace {
 void add_latent_table(CLI::App& tables) {
   CLI::App* command = tables.add_subcommand("latents", "MLA: which of its two forms is cheaper, by new tokens");
   auto choices = std::make_shared<StepChoices>();
-  auto output = std::make_shared<OutputOptions>();
+  auto output = std::make_shared<present::OutputOptions>();
   reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)
       ->required();
@@ -97,7 +98,7 @@ void add_latent_table(CLI::App& tables) {
       ->check(between(2, kLongestContext));
   command->add_option("--set", choices->set, "key=value: any scenario key, e.g. deployment.tensor_parallel_size=8");
   add_output_options(*command, *output);
-  command->callback([choices, output] { show(latents_report(*choices), *output); });
+  command->callback([choices, output] { present::show(latents_report(*choices), *output); });
 }
 
 }  // namespace dculab::cli

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/search/search_study.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 struct MergeChoices {
   std::vector<std::string> journals;
   SearchChoices search;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 }  // namespace
@@ -26,9 +26,9 @@ void add_merge(CLI::App& app) {
   add_answer_options(*command, choices->search);
   add_report_options(*command, choices->output);
   command->callback([choices] {
-    Report report{"dculab/study/1", {}, {}, Json::object()};
+    present::Report report{"dculab/study/1", {}, {}, present::Json::object()};
     merge_study(choices->journals, choices->search, report);
-    show(report, choices->output);
+    present::show(report, choices->output);
   });
 }
 

@@ -4,18 +4,18 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/expert_report.hpp"
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/machine_figures.hpp"
-#include "cli/output/op_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/speculation_report.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
+#include "present/engine/expert_report.hpp"
+#include "present/study/speculation_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/op_report.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 struct PredictChoices {
   StepChoices step;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // A step, its price and how far to trust it.
@@ -89,8 +89,8 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
   return prediction;
 }
 
-[[nodiscard]] Table op_table(const Prediction& prediction) {
-  Table table;
+[[nodiscard]] present::Table op_table(const Prediction& prediction) {
+  present::Table table;
   table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
   for (const sim::MemoryLevel& level : prediction.machine.memory) {
     table.columns.push_back(level.name + " bytes");
@@ -100,17 +100,18 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
     const Op& op = prediction.plan.ops[index];
     const sim::OpPrice& price = prediction.price.ops[index];
     const Seconds total = price.all_executions();
-    std::vector<Cell> row{op_label(op, prediction.model),
-                          std::to_string(op.count),
-                          Cell(config::short_text(total), total.value()),
-                          Cell(percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),
-                          std::string(sim::name(price.bound, prediction.machine)),
-                          Cell(number((op.flops * op.count).value()), (op.flops * op.count).value())};
+    std::vector<present::Cell> row{
+        present::op_label(op, prediction.model),
+        std::to_string(op.count),
+        present::Cell(config::short_text(total), total.value()),
+        present::Cell(present::percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),
+        std::string(sim::name(price.bound, prediction.machine)),
+        present::Cell(present::number((op.flops * op.count).value()), (op.flops * op.count).value())};
     for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
       const Bytes bytes = price.bytes[level] * op.count;
       row.emplace_back(config::short_text(bytes), bytes.value());
       if (level + 1 < prediction.machine.memory.size())
-        row.emplace_back(percent(price.hit_rate[level], 2), price.hit_rate[level]);
+        row.emplace_back(present::percent(price.hit_rate[level], 2), price.hit_rate[level]);
     }
     table.rows.push_back(std::move(row));
   }
@@ -120,9 +121,9 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
 // Of a step that verifies drafts those that it is expected to yield, with the time that drafting takes.
 [[nodiscard]] std::string tokens_per_second(const Prediction& prediction) {
   if (const auto& drafts = prediction.drafts)
-    return number(drafts->batch * drafts->tokens / (drafts->times.verify + drafts->times.drafting).value()) +
+    return present::number(drafts->batch * drafts->tokens / (drafts->times.verify + drafts->times.drafting).value()) +
            " tokens/s with drafting";
-  return number(static_cast<double>(prediction.plan.batch.num_tokens()) / prediction.price.seconds.value()) +
+  return present::number(static_cast<double>(prediction.plan.batch.num_tokens()) / prediction.price.seconds.value()) +
          " tokens/s";
 }
 
@@ -173,7 +174,7 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
             config::short_text(prediction.micro_batches->seconds) + " and hide " +
             config::short_text(prediction.micro_batches->hidden);
   if (prediction.rebalancing > 1)
-    text += "; moving experts, which adds " + percent(prediction.rebalancing - 1, 2) + ", is not in the step";
+    text += "; moving experts, which adds " + present::percent(prediction.rebalancing - 1, 2) + ", is not in the step";
   return text;
 }
 
@@ -202,46 +203,48 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
                   std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
                   ", of it host " + config::short_text(prediction.price.host) +
                   (devices > 1 ? ", exchange " + config::short_text(sim::exchange_time(prediction.price)) : ""));
-  if (prediction.drafts) lines.push_back(drafts_line(*prediction.drafts));
+  if (prediction.drafts) lines.push_back(present::drafts_line(*prediction.drafts));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +
                   counted(capacity.num_blocks, "KV block") + ")");
   if (prediction.model.has_experts())
-    lines.push_back(compute_bound_text(prediction.machine, prediction.model, prediction.options));
+    lines.push_back(present::compute_bound_text(prediction.machine, prediction.model, prediction.options));
   if (prediction.shares_experts) lines.push_back(expert_parallel_text(prediction));
   for (const std::string& warning : warnings_of(prediction)) lines.push_back("warning: " + warning);
-  if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
+  if (const std::string figures = present::stack_figures_text(prediction.machine); !figures.empty())
     lines.push_back("figures of the stack: " + figures);
-  if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
-  const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
+  if (const std::string redesign = present::redesign_text(prediction.machine); !redesign.empty())
+    lines.push_back(redesign);
+  const std::string leaning = present::leaning_text(prediction.machine, prediction.leanings);
   if (!leaning.empty()) lines.push_back(leaning);
   return lines;
 }
 
-[[nodiscard]] Json to_json(const Prediction& prediction) {
-  Json json{{"model", prediction.model.name},
-            {"machine", prediction.machine.name},
-            {"stack", prediction.machine.stack.name},
-            {"tensor_parallel_size", prediction.model.tensor_parallel_size},
-            {"stack_figures", figures_json(stack_figures(prediction.machine))},
-            {"step_seconds", prediction.price.seconds.value()},
-            {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
-            {"basis", sim::name(prediction.confidence.basis)},
-            {"host_seconds", prediction.price.host.value()},
-            {"exchange_seconds", sim::exchange_time(prediction.price).value()},
-            {"max_sequences", prediction.capacity.max_sequences},
-            {"warnings", warnings_of(prediction)},
-            {"assumed", sim::assumed_keys(prediction.machine)},
-            {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
-            {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
-  if (prediction.drafts) json["speculation"] = cli::to_json(*prediction.drafts);
-  if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
+[[nodiscard]] present::Json to_json(const Prediction& prediction) {
+  present::Json json{{"model", prediction.model.name},
+                     {"machine", prediction.machine.name},
+                     {"stack", prediction.machine.stack.name},
+                     {"tensor_parallel_size", prediction.model.tensor_parallel_size},
+                     {"stack_figures", present::figures_json(present::stack_figures(prediction.machine))},
+                     {"step_seconds", prediction.price.seconds.value()},
+                     {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
+                     {"basis", sim::name(prediction.confidence.basis)},
+                     {"host_seconds", prediction.price.host.value()},
+                     {"exchange_seconds", sim::exchange_time(prediction.price).value()},
+                     {"max_sequences", prediction.capacity.max_sequences},
+                     {"warnings", warnings_of(prediction)},
+                     {"assumed", sim::assumed_keys(prediction.machine)},
+                     {"leans_on", present::leaning_json(prediction.machine, prediction.leanings)},
+                     {"ops", present::ops_json(prediction.plan, prediction.price, prediction.machine)}};
+  if (prediction.drafts) json["speculation"] = present::to_json(*prediction.drafts);
+  if (prediction.machine.redesign) json["redesign"] = present::redesign_json(prediction.machine);
   if (prediction.micro_batches)
     json["two_micro_batches"] = {{"step_seconds", prediction.micro_batches->seconds.value()},
                                  {"hidden_exchange_seconds", prediction.micro_batches->hidden.value()}};
   if (prediction.model.has_experts())
-    json["compute_bound_experts"] = compute_bound_json(prediction.machine, prediction.model, prediction.options);
-  json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
+    json["compute_bound_experts"] =
+        present::compute_bound_json(prediction.machine, prediction.model, prediction.options);
+  json["machine_facts"][prediction.machine.name] = present::machine_facts(prediction.machine);
   return json;
 }
 
@@ -254,7 +257,8 @@ void add_predict(CLI::App& app) {
   add_report_options(*command, choices->output);
   command->callback([choices] {
     const Prediction prediction = predict(choices->step);
-    show({"dculab/predict/1", heading(prediction), {op_table(prediction)}, to_json(prediction)}, choices->output);
+    present::show({"dculab/predict/1", heading(prediction), {op_table(prediction)}, to_json(prediction)},
+                  choices->output);
   });
 }
 

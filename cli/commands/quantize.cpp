@@ -6,9 +6,8 @@
 #include <thread>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/quantize_report.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
@@ -22,6 +21,7 @@
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "files/input.hpp"
+#include "present/engine/quantize_report.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -46,7 +46,7 @@ struct QuantizeChoices {
   std::string checkpoint_format = "gptq";
   int threads = 0;
   std::string output;
-  OutputOptions report;
+  present::OutputOptions report;
 };
 
 const std::map<std::string, QuantizationMethod>& methods() {
@@ -136,7 +136,7 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
   return model;
 }
 
-void find_kv_scales(QuantizedAnswer& answer, engine::ModelWeights weights, const std::vector<TokenId>& tokens,
+void find_kv_scales(present::QuantizedAnswer& answer, engine::ModelWeights weights, const std::vector<TokenId>& tokens,
                     const engine::TextRun& run, engine::QuantizedFolder& folder) {
   const auto ranges = engine::observe_kv_ranges(weights, tokens, run);
   const std::vector<kernels::Fp8KvScales> scales = engine::e4m3_scales(ranges);
@@ -146,7 +146,8 @@ void find_kv_scales(QuantizedAnswer& answer, engine::ModelWeights weights, const
 }
 
 void calibrate_kv_cache(const QuantizeChoices& choices, const engine::ModelWeights& weights,
-                        const std::vector<TokenId>& tokens, QuantizedAnswer& answer, engine::QuantizedFolder& folder) {
+                        const std::vector<TokenId>& tokens, present::QuantizedAnswer& answer,
+                        engine::QuantizedFolder& folder) {
   ProgressBar bar;
   const auto show_progress = [&bar](double share) { bar.update("keys and values", share); };
   if (kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated) {
@@ -166,7 +167,7 @@ void run_quantize(const QuantizeChoices& choices) {
   engine::require_new_folder(choices.output);
   (void)engine::companion_files(folder);  // refused now rather than after the work
   const engine::ModelWeights weights = engine::load_weights(folder, engine::WeightMemory::mapped);
-  QuantizedAnswer answer{.method = choices.method, .output = choices.output};
+  present::QuantizedAnswer answer{.method = choices.method, .output = choices.output};
   if (quantizes_weights(choices)) {
     answer.options = to_options(choices);
     if (const auto found = problems(answer.options, weights); !found.empty()) throw InputError(found.front());
@@ -182,7 +183,7 @@ void run_quantize(const QuantizeChoices& choices) {
       written.modules.emplace(module.name, &module.matrix);
   }
   engine::write_quantized_model(written, choices.output);
-  show(quantize_report(answer), choices.report);
+  present::show(present::quantize_report(answer), choices.report);
 }
 
 // How weights are stored.

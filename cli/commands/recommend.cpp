@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/accuracy_text.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/recommend_report.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/trace_file.hpp"
 #include "config/yaml_text.hpp"
+#include "present/study/recommend_report.hpp"
+#include "present/values/accuracy_text.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
@@ -25,7 +25,7 @@ struct RecommendChoices {
   std::vector<std::string> machines, set;
   int prompt_tokens = 0, output_tokens = 0, block_size = 0, concurrency = 0;  // 0: not given
   bool any_kv_heads = false;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 constexpr const char* kQuestion = R"(schema: dculab/scenario/1
@@ -96,20 +96,22 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
   return question;
 }
 
-[[nodiscard]] Report recommend(const RecommendChoices& choices) {
+[[nodiscard]] present::Report recommend(const RecommendChoices& choices) {
   const study::RecommendationQuestion question = question_of(choices);
-  Report report{
-      "dculab/recommend/1", study::whose_kernels(question.scenario), {}, Json{{"recommendations", Json::array()}}};
+  present::Report report{"dculab/recommend/1",
+                         study::whose_kernels(question.scenario),
+                         {},
+                         present::Json{{"recommendations", present::Json::array()}}};
   report.json["question"] = question.scenario.question;
-  add_warnings(report, study::model_notes(question.scenario));
+  present::add_warnings(report, study::model_notes(question.scenario));
   for (const std::string& machine : question.scenario.machines) {
     const study::Recommendation recommended = study::recommend_serving(question, machine);
     const sim::ServingCase& serving = recommended.serving;
-    add_warnings(report, study::refused_kv(serving.machine, sim::model_of(serving, recommended.setting),
-                                           sim::options_of(serving, recommended.setting)));
-    add_serving_recommendation(recommended, report);
+    present::add_warnings(report, study::refused_kv(serving.machine, sim::model_of(serving, recommended.setting),
+                                                    sim::options_of(serving, recommended.setting)));
+    present::add_serving_recommendation(recommended, report);
   }
-  if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
+  if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(present::elsewhere_table());
   return report;
 }
 
@@ -142,7 +144,7 @@ void add_recommend(CLI::App& app) {
                             "Steps measured on the machine: what the choice costs there"));
   command->add_option("--set", choices->set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
   add_report_options(*command, choices->output);
-  command->callback([choices] { show(recommend(*choices), choices->output); });
+  command->callback([choices] { present::show(recommend(*choices), choices->output); });
 }
 
 }  // namespace dculab::cli

@@ -7,9 +7,8 @@
 #include <thread>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/regroup_report.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
@@ -24,6 +23,7 @@
 #include "engine/tokenizer/tokenizer.hpp"
 #include "fields/json_fields.hpp"
 #include "files/input.hpp"
+#include "present/engine/regroup_report.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -70,7 +70,7 @@ HeadMerges head_merges() {
           {"svd", engine::HeadMerge::svd}};
 }
 
-[[nodiscard]] engine::RegroupOptions options_from(const RegroupChoices& choices) {
+[[nodiscard]] engine::RegroupOptions options_from(const present::RegroupChoices& choices) {
   return {.num_key_value_heads = choices.kv_heads,
           .method = grouping_methods().at(choices.method),
           .similarity = head_similarities().at(choices.similarity),
@@ -80,7 +80,8 @@ HeadMerges head_merges() {
           .search = {.seed = choices.seed}};
 }
 
-[[nodiscard]] std::vector<TokenId> calibration_ids(const RegroupChoices& choices, const std::filesystem::path& model) {
+[[nodiscard]] std::vector<TokenId> calibration_ids(const present::RegroupChoices& choices,
+                                                   const std::filesystem::path& model) {
   const auto tokenizer = engine::Tokenizer::load(model / "tokenizer.json");
   const std::string text = files::read_text_or_pipe(choices.calibration, files::kLargestText);
   std::vector<TokenId> ids = tokenizer.encode(text, engine::SpecialTokens::omit);
@@ -92,7 +93,7 @@ HeadMerges head_merges() {
   return ids;
 }
 
-[[nodiscard]] std::vector<engine::HeadStatistics> calibrate_heads(const RegroupChoices& choices,
+[[nodiscard]] std::vector<engine::HeadStatistics> calibrate_heads(const present::RegroupChoices& choices,
                                                                   const engine::ModelWeights& weights,
                                                                   const std::vector<TokenId>& ids) {
   if (ids.empty()) return {};
@@ -109,7 +110,7 @@ HeadMerges head_merges() {
 }
 
 // What can be refused from config.json alone is, before weights are loaded.
-void require_regroupable(const std::filesystem::path& model, const RegroupChoices& choices) {
+void require_regroupable(const std::filesystem::path& model, const present::RegroupChoices& choices) {
   const std::string config = (model / "config.json").string();
   if (JsonFields(config, engine::read_text(config)).has("quantization_config"))
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
@@ -128,14 +129,14 @@ void require_regroupable(const std::filesystem::path& model, const RegroupChoice
 }
 
 // Options that do nothing beside the others.
-void refuse_idle_options(const CLI::App& command, const RegroupChoices& choices) {
+void refuse_idle_options(const CLI::App& command, const present::RegroupChoices& choices) {
   for (const char* option : {"--error", "--seed"})
     refuse_idle(command, option, choices.method != "qcqa", "with --method " + choices.method);
   for (const char* option : {"--similarity", "--compare", "--calibration-tokens"})
     refuse_idle(command, option, choices.calibration.empty(), "without --calibration");
 }
 
-void run_regroup(const CLI::App& command, const RegroupChoices& choices) {
+void run_regroup(const CLI::App& command, const present::RegroupChoices& choices) {
   const engine::RegroupOptions options = options_from(choices);
   if (options.needs_calibration() && choices.calibration.empty())
     throw InputError("--calibration is missing: heads are compared, and weighted, on text; name a text file");
@@ -152,11 +153,11 @@ void run_regroup(const CLI::App& command, const RegroupChoices& choices) {
   const engine::ModelWeights weights = engine::load_weights(model);
   const engine::Regrouping result = engine::regroup(weights, options, calibrate_heads(choices, weights, ids));
   engine::write_model(choices.folder, result.weights, model);
-  show(regroup_report(choices, weights.shape, result, ids.size()), choices.output);
+  present::show(present::regroup_report(choices, weights.shape, result, ids.size()), choices.output);
 }
 
 // How heads are compared, and made one.
-void add_comparison_options(CLI::App& command, RegroupChoices& choices) {
+void add_comparison_options(CLI::App& command, present::RegroupChoices& choices) {
   command.add_option("--similarity", choices.similarity, "Of heads, over the calibration text")
       ->check(CLI::IsMember(head_similarities()))
       ->option_text("cosine|norm|distance|svd [cosine]");
@@ -179,7 +180,7 @@ void add_comparison_options(CLI::App& command, RegroupChoices& choices) {
 
 void add_regroup(CLI::App& app) {
   CLI::App* command = app.add_subcommand("regroup", "Make a model with fewer KV heads: MHA to GQA or MQA");
-  auto choices = std::make_shared<RegroupChoices>();
+  auto choices = std::make_shared<present::RegroupChoices>();
   reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
         study::try_find_model)
       ->required();

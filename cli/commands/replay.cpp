@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
@@ -30,7 +30,7 @@ struct ReplayChoices {
   std::vector<int> kv_heads;
   std::vector<int> block_sizes;
   bool reuse_distances = false;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 struct ReplayedPoint {
@@ -79,11 +79,11 @@ struct ReplayedPoint {
 }
 
 // To a tenth of a percent.
-[[nodiscard]] std::string rounded_percent(double rate) { return percent(std::round(1000 * rate) / 1000); }
+[[nodiscard]] std::string rounded_percent(double rate) { return present::percent(std::round(1000 * rate) / 1000); }
 
 // What reaches the cache below the fastest, and DRAM. JSON and CSV have the rest.
-[[nodiscard]] Table make_table(const std::vector<ReplayedPoint>& points, std::size_t num_ops) {
-  Table table;
+[[nodiscard]] present::Table make_table(const std::vector<ReplayedPoint>& points, std::size_t num_ops) {
+  present::Table table;
   if (num_ops > 1) table.columns.emplace_back("op");
   const auto& levels = points.front().comparison.levels;
   const std::string cache = levels[1].name, memory = levels.back().name;
@@ -91,12 +91,12 @@ struct ReplayedPoint {
                                              memory + " bytes", "closed", "ratio", cache + " hit", "closed"});
   for (const ReplayedPoint& point : points) {
     const auto& here = point.comparison.levels;
-    std::vector<Cell> row;
+    std::vector<present::Cell> row;
     if (num_ops > 1) row.emplace_back(point.comparison.op);
     row.insert(row.end(), {std::to_string(point.kv_heads), std::to_string(point.block_size)});
     for (const sim::ComparedLevel& level : {here[1], here.back()})
       row.insert(row.end(), {config::short_text(level.replayed), config::short_text(level.closed_form),
-                             number(level.closed_form / level.replayed)});
+                             present::number(level.closed_form / level.replayed)});
     row.insert(row.end(), {rounded_percent(here[1].replayed_hit_rate), rounded_percent(here[1].closed_hit_rate)});
     table.rows.push_back(std::move(row));
   }
@@ -104,8 +104,8 @@ struct ReplayedPoint {
   return table;
 }
 
-[[nodiscard]] Table make_csv(const std::vector<ReplayedPoint>& points) {
-  Table table;
+[[nodiscard]] present::Table make_csv(const std::vector<ReplayedPoint>& points) {
+  present::Table table;
   table.columns = {"op",       "num_key_value_heads", "block_size",    "kernel", "workgroups", "workgroups_per_unit",
                    "accesses", "coalescing",          "lines_per_load"};
   for (const sim::ComparedLevel& level : points.front().comparison.levels)
@@ -113,36 +113,36 @@ struct ReplayedPoint {
       table.columns.push_back(level.name + what);
   for (const ReplayedPoint& point : points) {
     const sim::ReplayComparison& comparison = point.comparison;
-    std::vector<Cell> row{comparison.op,
-                          std::to_string(point.kv_heads),
-                          std::to_string(point.block_size),
-                          comparison.kernel,
-                          std::to_string(comparison.workgroups),
-                          std::to_string(comparison.workgroups_per_unit),
-                          std::to_string(comparison.accesses),
-                          exact_number(comparison.coalescing),
-                          exact_number(comparison.lines_per_load)};
+    std::vector<present::Cell> row{comparison.op,
+                                   std::to_string(point.kv_heads),
+                                   std::to_string(point.block_size),
+                                   comparison.kernel,
+                                   std::to_string(comparison.workgroups),
+                                   std::to_string(comparison.workgroups_per_unit),
+                                   std::to_string(comparison.accesses),
+                                   present::exact_number(comparison.coalescing),
+                                   present::exact_number(comparison.lines_per_load)};
     for (const sim::ComparedLevel& level : comparison.levels)
       for (const double value :
            {level.replayed.value(), level.closed_form.value(), level.replayed_hit_rate, level.closed_hit_rate})
-        row.emplace_back(exact_number(value));
+        row.emplace_back(present::exact_number(value));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-[[nodiscard]] Json make_json(const ReplayedPoint& point) {
+[[nodiscard]] present::Json make_json(const ReplayedPoint& point) {
   const sim::ReplayComparison& comparison = point.comparison;
-  Json json = {{"op", comparison.op},
-               {"num_key_value_heads", point.kv_heads},
-               {"block_size", point.block_size},
-               {"kernel", comparison.kernel},
-               {"resources", comparison.resources},
-               {"accesses", comparison.accesses},
-               {"workgroups", comparison.workgroups},
-               {"workgroups_per_unit", comparison.workgroups_per_unit},
-               {"coalescing", comparison.coalescing},
-               {"lines_per_load", comparison.lines_per_load}};
+  present::Json json = {{"op", comparison.op},
+                        {"num_key_value_heads", point.kv_heads},
+                        {"block_size", point.block_size},
+                        {"kernel", comparison.kernel},
+                        {"resources", comparison.resources},
+                        {"accesses", comparison.accesses},
+                        {"workgroups", comparison.workgroups},
+                        {"workgroups_per_unit", comparison.workgroups_per_unit},
+                        {"coalescing", comparison.coalescing},
+                        {"lines_per_load", comparison.lines_per_load}};
   for (const sim::ComparedLevel& level : comparison.levels)
     json["levels"][level.name] = {{"replayed_bytes", level.replayed.value()},
                                   {"closed_form_bytes", level.closed_form.value()},
@@ -169,18 +169,18 @@ struct ReplayedPoint {
 void run_replay(const ReplayChoices& choices) {
   const std::vector<ReplayedPoint> points = replay_points(choices);
   const StepChoices& step = choices.step;
-  Report report{"dculab/replay/1", {}, {}, Json::object()};
+  present::Report report{"dculab/replay/1", {}, {}, present::Json::object()};
   const std::string what = choices.ops.size() > 1 ? step.phase : points.front().comparison.op + ", " + step.phase;
   report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
                     ", context " + std::to_string(step.context) + "; cold caches"};
   const std::vector<std::string> kernels = kernel_lines(points);
   report.heading.insert(report.heading.end(), kernels.begin(), kernels.end());
   report.json = {{"model", step.model}, {"machine", step.machine}, {"phase", step.phase},
-                 {"batch", step.batch}, {"context", step.context}, {"points", Json::array()}};
+                 {"batch", step.batch}, {"context", step.context}, {"points", present::Json::array()}};
   for (const ReplayedPoint& point : points) report.json["points"].push_back(make_json(point));
-  report.tables.push_back(choices.output.format == Format::csv ? make_csv(points)
-                                                               : make_table(points, choices.ops.size()));
-  show(report, choices.output);
+  report.tables.push_back(choices.output.format == present::Format::csv ? make_csv(points)
+                                                                        : make_table(points, choices.ops.size()));
+  present::show(report, choices.output);
 }
 
 }  // namespace

@@ -6,9 +6,7 @@
 #include <sstream>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/completions_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/standard_output.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -22,6 +20,8 @@
 #include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "files/input.hpp"
+#include "present/engine/completions_report.hpp"
+#include "present/output/standard_output.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
@@ -48,7 +48,7 @@ struct RunChoices {
   SkipChoices skip;
   engine::GeneratorOptions generator;
   SpeculationChoices speculation;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 [[nodiscard]] std::vector<std::string> read_prompts(const RunChoices& choices) {
@@ -84,9 +84,9 @@ class TextStream {
   explicit TextStream(const std::string& prompt) : prompt_(prompt) {}
 
   void add(std::string_view text) {
-    if (!started_) print(prompt_);
+    if (!started_) present::print(prompt_);
     started_ = true;
-    print(text);
+    present::print(text);
   }
   void finish() { add("\n"); }
 
@@ -175,7 +175,7 @@ void run_engine(const RunChoices& choices) {
   const std::vector<std::string> prompts = read_prompts(choices);
   engine::Generator generator(study::find_model(choices.model), generator_options(choices));
   const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
-  const bool is_text = choices.output.format == Format::table;
+  const bool is_text = choices.output.format == present::Format::table;
   const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && choices.n == 1;
   TextStream stream(prompts.front());
   engine::OnText on_text;
@@ -186,9 +186,10 @@ void run_engine(const RunChoices& choices) {
   if (streams)
     stream.finish();
   else
-    show(is_text ? text_report(prompts_of(requests), generation) : completions_report(prompts_of(requests), generation),
-         choices.output);
-  if (!generation.report.requests.empty()) std::cerr << serving_summary(generation.report) << '\n';
+    present::show(is_text ? present::text_report(prompts_of(requests), generation)
+                          : present::completions_report(prompts_of(requests), generation),
+                  choices.output);
+  if (!generation.report.requests.empty()) std::cerr << present::serving_summary(generation.report) << '\n';
   if (is_batch) refuse_refused(choices, generation);
 }
 

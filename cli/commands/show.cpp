@@ -5,10 +5,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/machine_figures.hpp"
-#include "cli/output/model_values.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/stack_values.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
@@ -18,6 +15,9 @@
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_config.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/model_values.hpp"
+#include "present/values/stack_values.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
@@ -28,17 +28,18 @@ namespace {
 struct ShowChoices {
   std::string what;
   std::vector<std::string> set;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
-void add_value(Report& report, const std::string& key, const std::string& value, const std::string& kind,
+void add_value(present::Report& report, const std::string& key, const std::string& value, const std::string& kind,
                const std::string& source) {
   report.tables.front().rows.push_back({key, value, kind, source});
   report.json["values"].push_back({{"key", key}, {"value", value}, {"kind", kind}, {"source", source}});
 }
 
-[[nodiscard]] Report empty_report(std::string heading) {
-  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, Json{{"values", Json::array()}}};
+[[nodiscard]] present::Report empty_report(std::string heading) {
+  present::Report report{
+      "dculab/show/1", {std::move(heading)}, {present::Table{}}, present::Json{{"values", present::Json::array()}}};
   report.tables.front().columns = {"key", "value", "kind", "source"};
   return report;
 }
@@ -55,36 +56,36 @@ void add_value(Report& report, const std::string& key, const std::string& value,
   return node;
 }
 
-[[nodiscard]] Report show_machine(const std::filesystem::path& file, const std::vector<std::string>& set) {
-  Report report = empty_report("machine " + file.string());
+[[nodiscard]] present::Report show_machine(const std::filesystem::path& file, const std::vector<std::string>& set) {
+  present::Report report = empty_report("machine " + file.string());
   sim::Machine machine = config::read_machine_file(file);
   std::vector<Node> figures;
   for (const std::string& change : set) figures.push_back(figure_node(change));
   config::ProblemList problems(file.string());
   config::set_figures(machine, figures, problems);
   problems.throw_if_any();
-  if (machine.redesign) report.heading.push_back(redesign_text(machine));
-  for (const MachineFigure& figure : machine_figures(machine))
+  if (machine.redesign) report.heading.push_back(present::redesign_text(machine));
+  for (const present::MachineFigure& figure : present::machine_figures(machine))
     add_value(report, figure.key, figure.value, figure.kind, figure.source);
   return report;
 }
 
-[[nodiscard]] Report show_stack(const std::filesystem::path& file) {
+[[nodiscard]] present::Report show_stack(const std::filesystem::path& file) {
   const sim::Stack stack = config::read_stack_file(file);
-  Report report = empty_report("stack " + file.string() + ": " + stack.description);
-  for (const MachineFigure& value : stack_values(stack))
+  present::Report report = empty_report("stack " + file.string() + ": " + stack.description);
+  for (const present::MachineFigure& value : present::stack_values(stack))
     add_value(report, value.key, value.value, value.kind, value.source);
   return report;
 }
 
-[[nodiscard]] Report show_model(const std::filesystem::path& folder) {
-  Report report = empty_report("model " + folder.string());
-  for (const MachineFigure& value : model_values(engine::read_model_shape(folder)))
+[[nodiscard]] present::Report show_model(const std::filesystem::path& folder) {
+  present::Report report = empty_report("model " + folder.string());
+  for (const present::MachineFigure& value : present::model_values(engine::read_model_shape(folder)))
     add_value(report, value.key, value.value, value.kind, value.source);
   return report;
 }
 
-void add_document(Report& report, const Node& node, const std::string& path, const std::string& file) {
+void add_document(present::Report& report, const Node& node, const std::string& path, const std::string& file) {
   for (const Node& child : node.children) {
     const std::string key = path.empty() ? child.key : child.key.empty() ? path + "[]" : path + "." + child.key;
     if (child.kind == NodeKind::scalar)
@@ -102,7 +103,7 @@ void add_document(Report& report, const Node& node, const std::string& path, con
   return study::resolve_options(scenario, model, study::resolve_machine(scenario, name));
 }
 
-void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
+void add_kernel_options(present::Report& report, const EngineOptions& options, const std::string& source) {
   const AttentionSplit& split = options.attention_split;
   const auto add = [&](const char* key, const std::string& value) { add_value(report, key, value, "", source); };
   add("engine.activation_dtype", std::string(name(options.activation_dtype)));
@@ -112,11 +113,11 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
 }
 
 // What the file says, then the defaults it leaves in force.
-[[nodiscard]] Report show_scenario(const std::filesystem::path& file, const std::vector<std::string>& set) {
+[[nodiscard]] present::Report show_scenario(const std::filesystem::path& file, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));
   const config::Scenario scenario = config::read_scenario_file(file, overrides);
-  Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
+  present::Report report = empty_report("scenario " + file.string() + ": " + scenario.question);
   add_document(report, scenario.document, "", file.filename().string());
   const ModelShape model = study::resolve_model(scenario);
   const EngineOptions options = options_of(scenario, model);
@@ -146,18 +147,18 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
                                                                : ", which is shown as its file has it"));
 }
 
-[[nodiscard]] Report show_machine_with(const ShowChoices& choices, const std::filesystem::path& file) {
+[[nodiscard]] present::Report show_machine_with(const ShowChoices& choices, const std::filesystem::path& file) {
   const auto is_figure = [](const std::string& change) { return change.starts_with("machine."); };
   if (!std::ranges::all_of(choices.set, is_figure)) refuse_set(choices, "machine");
   return show_machine(file, choices.set);
 }
 
-[[nodiscard]] Report show_unchanged_model(const ShowChoices& choices, const std::filesystem::path& folder) {
+[[nodiscard]] present::Report show_unchanged_model(const ShowChoices& choices, const std::filesystem::path& folder) {
   refuse_set(choices, "model");
   return show_model(folder);
 }
 
-[[nodiscard]] Report show_unchanged_stack(const ShowChoices& choices, const std::filesystem::path& file) {
+[[nodiscard]] present::Report show_unchanged_stack(const ShowChoices& choices, const std::filesystem::path& file) {
   refuse_set(choices, "stack");
   return show_stack(file);
 }
@@ -170,7 +171,7 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 }
 
 // A name may be a machine, a stack, a model or a scenario; a file says by its schema, a folder is a model.
-[[nodiscard]] Report show_anything(const ShowChoices& choices) {
+[[nodiscard]] present::Report show_anything(const ShowChoices& choices) {
   if (std::filesystem::is_directory(choices.what))
     return show_unchanged_model(choices, study::find_model(choices.what));
   if (std::filesystem::is_regular_file(choices.what)) {
@@ -199,7 +200,7 @@ void add_show(CLI::App& app) {
       ->required();
   command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");
   add_output_options(*command, choices->output);
-  command->callback([choices] { show(show_anything(*choices), choices->output); });
+  command->callback([choices] { present::show(show_anything(*choices), choices->output); });
 }
 
 }  // namespace dculab::cli

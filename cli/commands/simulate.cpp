@@ -5,24 +5,24 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/draft_report.hpp"
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/machine_figures.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/verdict_text.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "cli/serving/comparison_table.hpp"
-#include "cli/serving/serving_report.hpp"
-#include "cli/serving/simulation_report.hpp"
 #include "cli/serving/sweep_answer.hpp"
 #include "config/chrome_trace.hpp"
 #include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "present/engine/draft_report.hpp"
+#include "present/study/comparison_table.hpp"
+#include "present/study/serving_report.hpp"
+#include "present/study/simulation_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/verdict_text.hpp"
 #include "study/evaluate/serving_intervals.hpp"
 #include "study/measure/measured_simulation.hpp"
 #include "study/scenario/locate.hpp"
@@ -44,21 +44,21 @@ struct SimulateChoices {
   bool measure = false;
   bool no_intervals = false;
   int threads = 0;  // 0: all cores
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
-[[nodiscard]] Table bound_table(const sim::ServingRun& run) {
-  Table table;
+[[nodiscard]] present::Table bound_table(const sim::ServingRun& run) {
+  present::Table table;
   table.title = "What the time is spent on";
   table.columns = {"bound", "time", "share of steps"};
   for (const auto& [bound, time] : run.time_by_bound)
-    table.rows.push_back(
-        {bound, Cell(config::short_text(time), time.value()), Cell(percent(time / run.busy), time / run.busy)});
+    table.rows.push_back({bound, present::Cell(config::short_text(time), time.value()),
+                          present::Cell(present::percent(time / run.busy), time / run.busy)});
   return table;
 }
 
-[[nodiscard]] Table replica_table(const sim::ServingRun& run) {
-  Table table;
+[[nodiscard]] present::Table replica_table(const sim::ServingRun& run) {
+  present::Table table;
   table.title = "Replicas";
   table.columns = {"replica", "requests", "steps", "busy", "preemptions"};
   int number = 0;
@@ -67,31 +67,32 @@ struct SimulateChoices {
     std::string title = std::to_string(++number);
     if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
     table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
+                          present::Cell(present::percent(busy), busy), std::to_string(replica.num_preemptions)});
   }
   table.notes = {"Busy: of the time from the first arrival to the last token, a replica's devices on average."};
   return table;
 }
 
-void add_details(const study::Simulation& simulation, Report& report) {
+void add_details(const study::Simulation& simulation, present::Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(study::label(simulation) + ":");
-  for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  for (const std::string& line : present::throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
   if (run.one_in > 1)
     report.heading.push_back("of every " + std::to_string(run.one_in) +
                              " groups of devices that share experts one is simulated, with one in " +
                              std::to_string(run.one_in) + " requests; steps and blocks are of those");
-  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
+  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + present::preemption_text(run) +
                            ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
                            std::to_string(run.num_blocks));
-  if (simulation.server.few_heads) report.heading.push_back(head_set_line(head_sets_of(simulation)));
-  if (run.drafts.num_drafts > 0) report.heading.push_back("drafts: " + draft_summary(drafts_of(run)));
-  if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
-  report.tables.push_back(latency_table(run.metrics));
-  if (!simulation.intervals.empty()) report.tables.push_back(interval_table(simulation));
+  if (simulation.server.few_heads) report.heading.push_back(present::head_set_line(present::head_sets_of(simulation)));
+  if (run.drafts.num_drafts > 0) report.heading.push_back("drafts: " + present::draft_summary(present::drafts_of(run)));
+  if (!simulation.measured.empty())
+    report.tables.push_back(present::comparison_table(simulation.figures, simulation.measured));
+  report.tables.push_back(present::latency_table(run.metrics));
+  if (!simulation.intervals.empty()) report.tables.push_back(present::interval_table(simulation));
   if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
   report.tables.push_back(bound_table(run));
-  report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
+  report.tables.push_back(present::timeline_table(run.timeline, run.num_blocks, run.num_engines));
 }
 
 // What the sweep changes of the machine itself.
@@ -103,21 +104,21 @@ void add_details(const study::Simulation& simulation, Report& report) {
 }
 
 // Of each machine the least sure simulation's.
-void add_trust(const std::vector<study::Simulation>& all, Report& report) {
+void add_trust(const std::vector<study::Simulation>& all, present::Report& report) {
   std::map<std::string, sim::StepConfidence> of_machine;
   for (const study::Simulation& each : all) {
     const auto [known, is_new] = of_machine.try_emplace(each.server.machine.name, each.trust);
     if (each.trust.high > known->second.high) known->second = each.trust;
   }
   for (const auto& [machine, trust] : of_machine)
-    report.tables.back().notes.push_back(machine + ": steps take " + trust_text(trust) +
+    report.tables.back().notes.push_back(machine + ": steps take " + present::trust_text(trust) +
                                          "; one point alone shows what that does to its figures.");
 }
 
 // Of each machine, as its first simulation has it: the steps of all that have it so.
-void add_leanings_of(const std::vector<study::Simulation>& all, Report& report) {
+void add_leanings_of(const std::vector<study::Simulation>& all, present::Report& report) {
   constexpr std::size_t kMost = 16;  // simulations of a machine
-  Json leans_on = Json::object();
+  present::Json leans_on = present::Json::object();
   for (const study::Simulation& first : all) {
     const std::string& name = first.server.machine.name;
     if (leans_on.contains(name)) continue;
@@ -125,15 +126,16 @@ void add_leanings_of(const std::vector<study::Simulation>& all, Report& report) 
     for (const study::Simulation& each : all)
       if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
         of_machine.push_back(&each);
-    leans_on[name] = add_leanings(first.server.machine, study::step_prices(of_machine), report, Priced::served_steps);
+    leans_on[name] = present::add_leanings(first.server.machine, study::step_prices(of_machine), report,
+                                           present::Priced::served_steps);
   }
   for (const auto& [machine, keys] : leans_on.items()) {
-    Json& known = report.json["leans_on"][machine];  // of the scenarios before
-    for (const Json& key : keys)
-      if (const auto same = [&key](const Json& each) { return each["key"] == key["key"]; };
+    present::Json& known = report.json["leans_on"][machine];  // of the scenarios before
+    for (const present::Json& key : keys)
+      if (const auto same = [&key](const present::Json& each) { return each["key"] == key["key"]; };
           known.is_null() || std::none_of(known.begin(), known.end(), same))
         known.push_back(key);
-    if (known.is_null()) known = Json::array();
+    if (known.is_null()) known = present::Json::array();
   }
 }
 
@@ -164,7 +166,8 @@ void add_steps(const study::Simulation& simulation, Trace& trace) {
 }
 
 // The points of each machine of the scenario. Their block sizes are those that its stack takes.
-[[nodiscard]] std::vector<std::vector<config::SweepPoint>> points_of(const config::Scenario& scenario, Report& report) {
+[[nodiscard]] std::vector<std::vector<config::SweepPoint>> points_of(const config::Scenario& scenario,
+                                                                     present::Report& report) {
   std::vector<std::vector<config::SweepPoint>> points;
   for (const std::string& listed : scenario.machines) {
     if (sweeps_machine(scenario)) {
@@ -172,7 +175,7 @@ void add_steps(const study::Simulation& simulation, Trace& trace) {
       continue;
     }
     study::TakenPoints taken = study::taken_points(scenario, study::resolve_machine(scenario, listed));
-    if (!taken.left_out.empty()) report.heading.push_back(left_out_text(listed, taken.left_out));
+    if (!taken.left_out.empty()) report.heading.push_back(present::left_out_text(listed, taken.left_out));
     points.push_back(std::move(taken.points));
   }
   return points;
@@ -187,27 +190,27 @@ void add_steps(const study::Simulation& simulation, Trace& trace) {
   return asked;
 }
 
-void add_sweep(const std::string& question, const std::vector<study::Simulation>& all, Report& report) {
-  report.tables.push_back(sweep_table(all));
+void add_sweep(const std::string& question, const std::vector<study::Simulation>& all, present::Report& report) {
+  report.tables.push_back(present::sweep_table(all));
   report.tables.back().title = question;
   add_trust(all, report);
   for (const study::Simulation& simulation : all)
     if (!simulation.measured.empty()) {
-      report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+      report.tables.push_back(present::comparison_table(simulation.figures, simulation.measured));
       report.tables.back().title = study::label(simulation);
     }
 }
 
 void add_machine_facts(const config::Scenario& scenario, const std::vector<study::SimulatedPoint>& asked,
-                       Report& report) {
+                       present::Report& report) {
   for (const study::SimulatedPoint& each : asked) {
     const sim::Machine machine = study::resolve_machine(scenario, each.machine);
-    report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
+    report.json["machine_facts"][machine.name] = present::machine_facts(machine, scenario.sweep);
   }
 }
 
-[[nodiscard]] Report simulate(const SimulateChoices& choices) {
-  Report report{"dculab/simulate/1", {}, {}, Json{{"simulations", Json::array()}}};
+[[nodiscard]] present::Report simulate(const SimulateChoices& choices) {
+  present::Report report{"dculab/simulate/1", {}, {}, present::Json{{"simulations", present::Json::array()}}};
   if (!choices.trace_file.empty() && !choices.measure)
     throw InputError("--trace", "holds measured steps; give --measure too");
   config::ChromeTrace chrome_trace;
@@ -218,7 +221,7 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<study
   for (const config::Scenario& scenario : scenarios) {
     report.heading.push_back(scenario.question);
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
-    add_warnings(report, study::model_notes(scenario));
+    present::add_warnings(report, study::model_notes(scenario));
     const std::vector<std::vector<config::SweepPoint>> points = points_of(scenario, report);
     const std::vector<study::SimulatedPoint> asked = asked_of(scenario, points);
     const bool single = asked.size() == 1;
@@ -226,7 +229,7 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<study
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     std::vector<study::Simulation> all =
         simulate_all(asked, choices, choices.chrome_trace_file.empty() ? nullptr : &chrome_trace);
-    for (const study::Simulation& simulation : all) add_warnings(report, study::refused_kv(simulation.server));
+    for (const study::Simulation& simulation : all) present::add_warnings(report, study::refused_kv(simulation.server));
     if (!scenario.pareto.empty()) add_front(all, scenario, report);
     if (scenario.objective.metric != config::Objective{}.metric)
       add_choice(asked, all, scenario, choices.threads, report);
@@ -239,7 +242,7 @@ void add_machine_facts(const config::Scenario& scenario, const std::vector<study
     add_leanings_of(all, report);
     add_machine_facts(scenario, asked, report);
     for (const study::Simulation& simulation : all) {
-      report.json["simulations"].push_back(to_json(simulation));
+      report.json["simulations"].push_back(present::to_json(simulation));
       add_steps(simulation, trace);
     }
   }
@@ -270,7 +273,7 @@ void add_simulate(CLI::App& app) {
   add_report_options(*command, choices->output);
   command->callback([choices] {
     set_stack(choices->stack, choices->set);
-    show(simulate(*choices), choices->output);
+    present::show(simulate(*choices), choices->output);
   });
 }
 

@@ -5,13 +5,12 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/accuracy_text.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "cli/search/search_study.hpp"
-#include "cli/serving/measured_serving_study.hpp"
+#include "cli/serving/served_study.hpp"
 #include "cli/study/compared_study.hpp"
 #include "cli/study/design_study.hpp"
 #include "cli/study/group_study.hpp"
@@ -25,6 +24,7 @@
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
+#include "present/values/accuracy_text.hpp"
 #include "study/calibrate/host_machine.hpp"
 #include "study/decide/designs.hpp"
 #include "study/decide/draft_study.hpp"
@@ -51,7 +51,7 @@ struct StudyChoices {
   std::vector<std::string> set;
   std::string stack;
   SearchChoices search;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 [[nodiscard]] config::Scenario read(const std::string& file, const std::vector<std::string>& set) {
@@ -74,8 +74,8 @@ struct StudyChoices {
   return scenario.workload.kind == config::WorkloadKind::serving && !scenario.compare && !scenario.accuracy;
 }
 
-[[nodiscard]] MeasuredStudy measure_on(const sim::Machine& host, const config::Scenario& scenario, Report& report,
-                                       ProgressBar& bar) {
+[[nodiscard]] MeasuredStudy measure_on(const sim::Machine& host, const config::Scenario& scenario,
+                                       present::Report& report, ProgressBar& bar) {
   if (is_served(scenario)) {
     bar.clear();
     return measure_serving_study(scenario, host, report);
@@ -85,7 +85,7 @@ struct StudyChoices {
                           : measure_study(scenario, host, report, bar);
 }
 
-void measure(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+void measure(const config::Scenario& scenario, const StudyChoices& choices, present::Report& report) {
   if (study::is_draft_study(scenario) && !scenario.compare)  // before the machine is probed
     study::require_measurable_drafts(config::sweep_points(scenario).front().scenario);
   ProgressBar bar;
@@ -169,16 +169,16 @@ void refuse_long(const config::Scenario& scenario, bool has_journal, bool is_one
 }
 
 // Several numbers of KV heads were weighed, and nothing says what they cost in accuracy.
-[[nodiscard]] bool leaves_heads_open(const Json& json) {
+[[nodiscard]] bool leaves_heads_open(const present::Json& json) {
   if (!json.contains("machines")) return false;
-  return std::ranges::any_of(json["machines"], [](const Json& machine) {
+  return std::ranges::any_of(json["machines"], [](const present::Json& machine) {
     const auto found = machine.find("recommendation");
     return found != machine.end() && found->contains("kv_heads_front") && (*found)["kv_heads_by"] == "own" &&
            (*found)["kv_heads_front"].size() > 1;
   });
 }
 
-void predict(const config::Scenario& scenario, const StudyChoices& choices, Report& report) {
+void predict(const config::Scenario& scenario, const StudyChoices& choices, present::Report& report) {
   if (is_search(scenario)) return search_study(scenario, choices.search, report);
   if (!scenario.choose.empty()) return study_designs(scenario, report);
   // Elsewhere than in a search, every point is priced on the machines that the scenario lists.
@@ -196,7 +196,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   else
     for (const sim::Machine& machine : machines)
       predict_study_on(scenario, machine, choices.search.sensitivity ? choices.search.within : 0, report);
-  if (leaves_heads_open(report.json)) report.tables.push_back(elsewhere_table());
+  if (leaves_heads_open(report.json)) report.tables.push_back(present::elsewhere_table());
 }
 
 // The scenarios that `then` names, beside the first one's file or among the shipped ones.
@@ -211,20 +211,21 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, Repo
   return followers;
 }
 
-void study_followers(const std::vector<config::Scenario>& followers, const StudyChoices& choices, Report& report) {
+void study_followers(const std::vector<config::Scenario>& followers, const StudyChoices& choices,
+                     present::Report& report) {
   for (const config::Scenario& next : followers) {
-    Report part{"", {}, {}, Json::object()};
+    present::Report part{"", {}, {}, present::Json::object()};
     predict(next, choices, part);
     if (part.tables.empty()) continue;
     part.tables.front().title = "Then: " + next.question + "\n\n" + part.tables.front().title;
-    for (Table& table : part.tables) report.tables.push_back(std::move(table));
+    for (present::Table& table : part.tables) report.tables.push_back(std::move(table));
     part.json["question"] = next.question;
     report.json["then"].push_back(std::move(part.json));
-    add_warnings(report, study::model_notes(next));
+    present::add_warnings(report, study::model_notes(next));
   }
 }
 
-[[nodiscard]] Report study(const std::string& file, const StudyChoices& choices) {
+[[nodiscard]] present::Report study(const std::string& file, const StudyChoices& choices) {
   config::Scenario scenario = read(study::find_scenario(file), choices.set);
   refuse_ignored(scenario, choices);
   if (choices.measure && is_served(scenario))
@@ -234,10 +235,10 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   refuse_long(scenario, !choices.search.pricing.journal.empty(),
               scenario.then.empty() && choices.scenarios.size() == 1);
   const std::vector<config::Scenario> followers = read_followers(scenario);  // what is wrong with them is told first
-  Report report{"dculab/study/1", {scenario.question}, {}, Json{{"question", scenario.question}}};
+  present::Report report{"dculab/study/1", {scenario.question}, {}, present::Json{{"question", scenario.question}}};
   if (!choices.measure)
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
-  add_warnings(report, study::model_notes(scenario));
+  present::add_warnings(report, study::model_notes(scenario));
   if (choices.measure && scenario.accuracy)
     throw InputError(scenario.file, "accuracy: is measured already, and speed is predicted; leave --measure out");
   if (choices.measure)
@@ -249,7 +250,7 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
 }
 
 // One report of several scenarios: each one's heading stands above its first table.
-[[nodiscard]] Report study_all(const StudyChoices& choices) {
+[[nodiscard]] present::Report study_all(const StudyChoices& choices) {
   if (choices.measure && choices.scenarios.size() > 1)
     throw InputError("--measure runs one scenario at a time; give one");
   if (!choices.measure && !(choices.trace_file.empty() && choices.machine_file.empty()))
@@ -259,13 +260,13 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
   for (const std::string& file : choices.scenarios)
     (void)read(study::find_scenario(file), choices.set);  // before the work
-  Report all{"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}};
+  present::Report all{"dculab/study/1", {}, {}, present::Json{{"studies", present::Json::array()}}};
   for (const std::string& file : choices.scenarios) {
-    Report report = study(file, choices);
+    present::Report report = study(file, choices);
     std::string heading;
     for (const std::string& line : report.heading) heading += line + "\n";
     report.tables.front().title = heading + "\n" + report.tables.front().title;
-    for (Table& table : report.tables) all.tables.push_back(std::move(table));
+    for (present::Table& table : report.tables) all.tables.push_back(std::move(table));
     all.json["studies"].push_back(std::move(report.json));
   }
   return all;
@@ -293,7 +294,7 @@ void add_study(CLI::App& app) {
   add_report_options(*command, choices->output);
   command->callback([choices] {
     set_stack(choices->stack, choices->set);
-    show(study_all(*choices), choices->output);
+    present::show(study_all(*choices), choices->output);
   });
 }
 

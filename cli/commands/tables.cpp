@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/output.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -32,7 +32,7 @@ struct TableChoices {
   int kv_heads = 0;
   int layer = 0;
   bool lecture = false;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // The lecture's own case: MHA and a plain MLP of width 4D, at this model's D and number of heads.
@@ -75,17 +75,22 @@ struct TableChoices {
                    "int8 or int4");
 }
 
-void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_total) {
+void add_intensity_row(present::Report& report, const sim::IntensityRow& row, bool is_total) {
   const std::string formula = row.formula == sim::LectureFormula::none ? "" : std::string(sim::text(row.formula));
   const bool moves = row.intensity.has_value();
   report.tables.front().rows.push_back(
       {is_total ? "" : std::to_string(row.number), std::string(row.op), std::string(row.computation),
-       moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
-       moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
-       moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
-  Json entry{{"number", row.number},           {"op", row.op},
-             {"computation", row.computation}, {"flops", row.flops.value()},
-             {"bytes", row.bytes.value()},     {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
+       moves ? present::Cell(present::number(row.flops.value(), 4), row.flops.value()) : present::Cell("-", ""),
+       moves ? present::Cell(config::short_text(row.bytes), row.bytes.value()) : present::Cell("-", ""),
+       moves ? present::Cell(present::number(row.intensity->value(), 4), row.intensity->value())
+             : present::Cell("-", ""),
+       formula});
+  present::Json entry{{"number", row.number},
+                      {"op", row.op},
+                      {"computation", row.computation},
+                      {"flops", row.flops.value()},
+                      {"bytes", row.bytes.value()},
+                      {"intensity", moves ? present::Json(row.intensity->value()) : present::Json(nullptr)}};
   if (!formula.empty()) entry["lecture_formula"] = formula;
   if (is_total)
     report.json["total"] = std::move(entry);
@@ -109,7 +114,7 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
          std::to_string(heads.num_key_value_heads) + " KV heads";
 }
 
-[[nodiscard]] Report intensity_report(const TableChoices& choices) {
+[[nodiscard]] present::Report intensity_report(const TableChoices& choices) {
   const ModelShape model = choose_model(choices);
   const Phase phase = choices.phase == "decode" ? Phase::decode : Phase::prefill;
   const Dtype dtype = choose_dtype("--dtype", choices.dtype);
@@ -117,9 +122,9 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
     throw InputError("--layer: " + model.name + " has layers 0 to " + std::to_string(model.num_layers() - 1));
   const sim::IntensityTable table =
       sim::intensity_table(model, choices.layer, phase, choices.tokens, choices.batch, dtype);
-  Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
+  present::Report report{"dculab/tables-intensity/1", {}, {present::Table{}}, present::Json::object()};
   report.json = {{"model", model.name},    {"phase", choices.phase}, {"tokens", choices.tokens},
-                 {"batch", choices.batch}, {"dtype", name(dtype)},   {"rows", Json::array()}};
+                 {"batch", choices.batch}, {"dtype", name(dtype)},   {"rows", present::Json::array()}};
   const LayerKind& layer = model.layer(choices.layer);
   const std::string label = kind_label(model, model.layers[static_cast<std::size_t>(choices.layer)]);
   report.heading = {model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " + choices.phase +
@@ -128,10 +133,10 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
                     std::to_string(choices.batch) + ", " + std::string(name(dtype)) +
                     "; D = " + std::to_string(model.hidden_size) + ", " + attention_text(layer)};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
-  report.tables.front().first_column = Align::right;
+  report.tables.front().first_column = present::Align::right;
   for (const sim::IntensityRow& row : table.rows) add_intensity_row(report, row, false);
   add_intensity_row(report, table.total, true);
-  add_warnings(report, model.notes);
+  present::add_warnings(report, model.notes);
   report.tables.front().notes = {
       "One multiply-add is 2 FLOP. Every op reads its inputs from memory and writes its output there, scores included;",
       "what a fused kernel moves is `dculab predict`."};
@@ -139,7 +144,8 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
 }
 
 // `own`: the model's.
-void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model, const sim::Footprint& own) {
+void add_footprint_row(present::Report& report, const sim::Footprint& row, const ModelShape& model,
+                       const sim::Footprint& own) {
   const bool mha = row.kv_heads == model.heads().num_attention_heads;
   const bool has_entries = row.is_latent && model.has_compressed_entries();
   const std::string kind = has_entries         ? "entries"
@@ -152,12 +158,12 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
       {has_entries     ? "-"
        : row.is_latent ? "latents"
                        : std::to_string(row.kv_heads),
-       is_own ? kind + " *" : kind, Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
-       Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
-       Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
-       Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
-       Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
-       Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
+       is_own ? kind + " *" : kind, present::Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
+       present::Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
+       present::Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
+       present::Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
+       present::Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
+       present::Cell(present::exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
   report.json["rows"].push_back({{"attention", has_entries     ? "entries"
                                                : row.is_latent ? "mla"
                                                                : "gqa"},
@@ -178,14 +184,14 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
           .kv_cache_dtype = options.kv_cache_dtype};
 }
 
-[[nodiscard]] Report footprint_report(const TableChoices& choices) {
+[[nodiscard]] present::Report footprint_report(const TableChoices& choices) {
   const ModelShape model = choose_model(choices);
   const sim::FootprintRequest request = footprint_request(choices, model);
   const sim::Footprint chosen = sim::footprint(model, request);
-  Report report{"dculab/tables-footprint/1", {}, {Table{}}, Json::object()};
+  present::Report report{"dculab/tables-footprint/1", {}, {present::Table{}}, present::Json::object()};
   report.heading = {model.name + ": " + std::to_string(choices.batch) + " sequences of " +
                     std::to_string(choices.tokens) + " tokens, weights " + choices.dtype + ", KV " + choices.kv_dtype};
-  Table& table = report.tables.front();
+  present::Table& table = report.tables.front();
   table.columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                    "layer weights", "layer KV", "KV > weights from"};
   report.json = {{"model", model.name},
@@ -197,13 +203,13 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
                  {"layer_weight_bytes", chosen.layer_weight_bytes.value()},
                  {"layer_kv_bytes", chosen.layer_kv_bytes.value()},
                  {"crossover_tokens", chosen.crossover_tokens},
-                 {"rows", Json::array()}};
+                 {"rows", present::Json::array()}};
   const std::vector<sim::Footprint> rows = sim::footprint_table(model, request);
   for (const sim::Footprint& row : rows) add_footprint_row(report, row, model, chosen);
   if (chosen.kv_in_windows < chosen.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
                              config::short_text(chosen.kv_in_windows));
-  add_warnings(report, model.notes);
+  present::add_warnings(report, model.notes);
   table.notes = {
       "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};
@@ -218,7 +224,7 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
 void add_tables(CLI::App& app) {
   CLI::App* tables = app.add_subcommand("tables", "The teaching tables of the generative-inference lecture");
   tables->require_subcommand(1);
-  const auto add = [tables](const char* name, const char* help, Report (*make)(const TableChoices&)) {
+  const auto add = [tables](const char* name, const char* help, present::Report (*make)(const TableChoices&)) {
     CLI::App* command = tables->add_subcommand(name, help);
     auto choices = std::make_shared<TableChoices>();
     reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
@@ -230,7 +236,7 @@ void add_tables(CLI::App& app) {
     command->add_option("--kv-heads", choices->kv_heads, "KV heads instead of the model's own")->check(at_least(1));
     command->add_flag("--lecture", choices->lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
     add_output_options(*command, choices->output);
-    command->callback([choices, make] { show(make(*choices), choices->output); });
+    command->callback([choices, make] { present::show(make(*choices), choices->output); });
     return std::pair{command, choices};
   };
   const auto [intensity, intensity_choices] =

@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/output.hpp"
-#include "cli/output/served_report.hpp"
-#include "cli/output/validation_report.hpp"
+#include "cli/output_options.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
+#include "present/study/served_report.hpp"
+#include "present/study/validation_report.hpp"
+#include "present/values/leaning_report.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/leave_one_out.hpp"
@@ -32,23 +32,23 @@ struct ValidateChoices {
   study::ServedChoices served;
   std::vector<std::string> leave_one_out;
   int worst = 0;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // Below the summary: which assumed figures the predictions lean on, machine by machine.
-void add_leanings_of(std::map<std::string, study::PricedOn>& priced, Report& report) {
+void add_leanings_of(std::map<std::string, study::PricedOn>& priced, present::Report& report) {
   for (auto& [name, part] : priced) {
     std::vector<const sim::Recipe*> recipes;
     for (const sim::Recipe& recipe : part.recipes) recipes.push_back(&recipe);
     part.machine.name = name;
-    report.json["leans_on"][name] = add_leanings(part.machine, recipes, report);
+    report.json["leans_on"][name] = present::add_leanings(part.machine, recipes, report);
   }
 }
 
-[[nodiscard]] study::Validation validate(const ValidateChoices& choices, Report& report) {
+[[nodiscard]] study::Validation validate(const ValidateChoices& choices, present::Report& report) {
   if (!choices.points.empty()) {
     study::Validation validation = study::validate_points(choices.points, choices.calibrate_on);
-    if (validation.calibration) add_effects(*validation.calibration, report);
+    if (validation.calibration) present::add_effects(*validation.calibration, report);
     if (validation.seen > 0)
       report.heading.push_back("warning: " + std::to_string(validation.seen) +
                                " of these points were fitted, so that their errors " +
@@ -73,23 +73,24 @@ void check_left_out(const ValidateChoices& choices) {
 
 void run_validate(const ValidateChoices& choices) {
   check_left_out(choices);
-  Report report{"dculab/validate/1", {}, {}, Json::object()};
+  present::Report report{"dculab/validate/1", {}, {}, present::Json::object()};
   if (!choices.serving.empty()) {
     const auto figures = config::read_serving_runs_file(choices.serving);
     if (choices.leave_one_out.empty())
-      add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
-    else
-      add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served, choices.output.format,
+      present::add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format,
                           report);
+    else
+      present::add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served,
+                                   choices.output.format, report);
   } else if (!choices.leave_one_out.empty()) {
     study::PointSet set = study::read_point_set(choices.points);
-    add_left_out_scores(set, choices.leave_one_out, report);
+    present::add_left_out_scores(set, choices.leave_one_out, report);
   } else {
     study::Validation validation = validate(choices, report);
-    add_scores(validation.scores, choices.worst, choices.output.format, report);
+    present::add_scores(validation.scores, choices.worst, choices.output.format, report);
     add_leanings_of(validation.priced, report);
   }
-  show(report, choices.output);
+  present::show(report, choices.output);
 }
 
 [[nodiscard]] std::vector<std::string> known_groups() {

@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/output/retention_text.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/retention_choices.hpp"
 #include "core/error.hpp"
 #include "core/kv/figures.hpp"
+#include "present/values/retention_text.hpp"
 
 namespace dculab::cli {
 
@@ -21,12 +21,12 @@ void refuse_idle_options(const CLI::App& command, const EvaluateChoices& choices
   refuse_idle(command, "--decode-batch", choices.tasks.decode.steps == 0, "with --decode-steps 0");
 }
 
-void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<EvaluationRow>& rows) {
-  const EvaluationTasks& tasks = choices.tasks;
+void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<present::EvaluationRow>& rows) {
+  const present::EvaluationTasks& tasks = choices.tasks;
   if (tasks.text_file.empty() && tasks.question_files.empty())
     throw InputError("there is nothing to judge: give --text FILE, --choices FILE, or both");
-  const bool compares =
-      tasks.num_prompts != EvaluationTasks().num_prompts || tasks.max_tokens != EvaluationTasks().max_tokens;
+  const bool compares = tasks.num_prompts != present::EvaluationTasks().num_prompts ||
+                        tasks.max_tokens != present::EvaluationTasks().max_tokens;
   if (compares && !choices.speculation.asked())
     throw InputError("--num-prompts, --max-tokens", "are of the comparison with and without drafts; add what drafts");
   if (choices.speculation.asked() &&
@@ -34,10 +34,10 @@ void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<Evalua
     throw InputError("--rejection-sample-method", "synthetic gives other texts; use it with `dculab bench --workload`");
   if (!tasks.reference.empty() && tasks.text_file.empty())
     throw InputError("--reference: predictions are compared over a text; give --text FILE");
-  for (const EvaluationRow& row : rows) {
+  for (const present::EvaluationRow& row : rows) {
     if (!differs_in_decodes(row.retention.policy)) continue;
     const KvPolicy& policy = kv_policy(row.retention.policy);
-    const std::string option = "--kv-retention " + policy_text(row.retention.policy);
+    const std::string option = "--kv-retention " + present::policy_text(row.retention.policy);
     if (tasks.mode != engine::ScoringMode::streamed)
       throw InputError(option +
                        (policy.has_budget ? ": decodes that load a part of the cache are judged"

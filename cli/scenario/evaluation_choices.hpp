@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/evaluation_report.hpp"
-#include "cli/output/output.hpp"
 #include "cli/scenario/speculation_choices.hpp"
 #include "engine/generate/generator.hpp"
+#include "present/engine/evaluation_report.hpp"
+#include "present/output/show.hpp"
 
 namespace dculab::cli {
 
@@ -22,16 +22,16 @@ struct EvaluateChoices {
   int max_position_embeddings = 0;  // that texts may have, 0: the models'
   std::string device = "cpu";
   std::string activation_dtype = "f16";
-  EvaluationTasks tasks;
+  present::EvaluationTasks tasks;
   SpeculationChoices speculation;
   engine::GeneratorOptions generator;
-  OutputOptions output;
+  present::OutputOptions output;
 };
 
 // Options that do nothing beside the others. Throws InputError.
 void refuse_idle_options(const CLI::App& command, const EvaluateChoices& choices);
 
 // What cannot be judged, or not so. Throws InputError.
-void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<EvaluationRow>& rows);
+void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<present::EvaluationRow>& rows);
 
 }  // namespace dculab::cli

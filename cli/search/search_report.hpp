@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/output/output.hpp"
 #include "cli/search/search_options.hpp"
+#include "present/output/report.hpp"
 
 namespace dculab::cli {
 
@@ -16,6 +16,6 @@ namespace dculab::cli {
 // The best points, the best of each value and of each group and block size, the front, and with --sensitivity what
 // would change the answer.
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary, const SearchChoices& choices,
-                   Report& report);
+                   present::Report& report);
 
 }  // namespace dculab::cli

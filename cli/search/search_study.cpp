@@ -4,7 +4,7 @@
 #include <iostream>
 #include <optional>
 
-#include "cli/output/progress.hpp"
+#include "cli/progress.hpp"
 #include "cli/search/search_report.hpp"
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
@@ -46,7 +46,7 @@ void tell_dropped_bytes(const config::StudyJournal& journal) {
             << journal.num_dropped_bytes() << " bytes behind them are dropped\n";
 }
 
-void report_shard(const study::SweepSpace& space, const study::SearchOptions& options, Report& report) {
+void report_shard(const study::SweepSpace& space, const study::SearchOptions& options, present::Report& report) {
   const sim::ChunkRange chunks = study::chunks_of(space, options.shard, options.shards);
   const std::uint64_t points = study::chunk_points(space);
   const std::uint64_t begin = chunks.begin * points, end = std::min(space.size(), chunks.end * points);
@@ -62,7 +62,7 @@ void report_shard(const study::SweepSpace& space, const study::SearchOptions& op
 
 }  // namespace
 
-void search_study(const config::Scenario& scenario, const SearchChoices& choices, Report& report) {
+void search_study(const config::Scenario& scenario, const SearchChoices& choices, present::Report& report) {
   refuse_incomplete(choices);
   const study::SweepSpace space(scenario);
   const study::SearchOptions options = choices.search_options();
@@ -82,13 +82,13 @@ void search_study(const config::Scenario& scenario, const SearchChoices& choices
   report_search(space, summary, choices, report);
 }
 
-void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, Report& report) {
+void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, present::Report& report) {
   const study::ShardJournals shards(journals);
   const study::SweepSpace& space = shards.space();
   report.heading.push_back(space.scenario().question);
   for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
   report.json["question"] = space.scenario().question;
-  add_warnings(report, study::model_notes(space.scenario()));
+  present::add_warnings(report, study::model_notes(space.scenario()));
   PointsFile points(space, choices.points_file);
   const study::SearchSummary summary = shards.summary(points.on_points());
   points.keep();

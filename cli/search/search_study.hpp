@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/output.hpp"
 #include "cli/search/search_options.hpp"
+#include "present/output/report.hpp"
 
 namespace dculab::cli {
 
 // Adds the answer to the report; of one of several shards only how far it is. Throws InputError.
-void search_study(const config::Scenario& scenario, const SearchChoices& choices, Report& report);
+void search_study(const config::Scenario& scenario, const SearchChoices& choices, present::Report& report);
 
 // The answer of the whole study, from the journals of all its shards. Throws InputError.
-void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, Report& report);
+void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, present::Report& report);
 
 }  // namespace dculab::cli

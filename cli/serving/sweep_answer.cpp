@@ -5,15 +5,15 @@
 #include <set>
 #include <string>
 
-#include "cli/output/verdict_text.hpp"
-#include "cli/serving/comparison_table.hpp"
+#include "present/study/comparison_table.hpp"
+#include "present/values/verdict_text.hpp"
 #include "study/evaluate/block_size_verdict.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 
 void add_choice(const std::vector<study::SimulatedPoint>& asked, const std::vector<study::Simulation>& all,
-                const config::Scenario& scenario, int threads, Report& report) {
+                const config::Scenario& scenario, int threads, present::Report& report) {
   const config::Objective& objective = scenario.objective;
   const std::optional<std::size_t> chosen = study::best(all, objective);
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
@@ -36,7 +36,7 @@ void add_choice(const std::vector<study::SimulatedPoint>& asked, const std::vect
     });
     if (!found) continue;
     if (const auto blocks = study::block_size_verdict(asked, all, *found, objective, threads))
-      add_block_sizes(each.machine, all[*found].server.model.heads().num_key_value_heads, *blocks, report);
+      present::add_block_sizes(each.machine, all[*found].server.model.heads().num_key_value_heads, *blocks, report);
   }
   if (heads_swept)
     report.heading.push_back(
@@ -44,7 +44,7 @@ void add_choice(const std::vector<study::SimulatedPoint>& asked, const std::vect
         "front of speed against KV heads kept");
 }
 
-void add_front(const std::vector<study::Simulation>& all, const config::Scenario& scenario, Report& report) {
+void add_front(const std::vector<study::Simulation>& all, const config::Scenario& scenario, present::Report& report) {
   const std::vector<config::Aim>& aims = scenario.pareto;
   std::string told;
   for (const config::Aim& aim : aims)
@@ -54,11 +54,11 @@ void add_front(const std::vector<study::Simulation>& all, const config::Scenario
   report.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
                            told + " than:");
   const std::size_t before = report.json["simulations"].size();
-  Json front = Json::array();
+  present::Json front = present::Json::array();
   for (const std::size_t index : study::pareto_front(all, aims, scenario.objective)) {
     std::string line = "  " + study::label(all[index]);
     for (const config::Aim& aim : aims)
-      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
+      line += ", " + aim.metric + " " + present::figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
     report.heading.push_back(line);
     front.push_back(before + index);
   }

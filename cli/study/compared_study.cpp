@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/verdict_text.hpp"
-#include "cli/study/reported_table.hpp"
-#include "cli/study/service_tables.hpp"
-#include "cli/study/variant_text.hpp"
 #include "core/error.hpp"
+#include "present/study/reported_table.hpp"
+#include "present/study/service_tables.hpp"
+#include "present/study/variant_text.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/verdict_text.hpp"
 #include "study/decide/best_variants.hpp"
 #include "study/evaluate/compared_points.hpp"
 #include "study/scenario/axis_title.hpp"
@@ -31,17 +31,17 @@ namespace {
 
 // Notes of the variants' table, and the entries of `best` in JSON: machine, choices (of the sweep, as the choice has
 // them), and costs_json of the variants, the baseline first.
-void add_best_variants(const std::vector<study::BestVariant>& found, const std::string& machine, Table& table,
-                       Json& best) {
+void add_best_variants(const std::vector<study::BestVariant>& found, const std::string& machine, present::Table& table,
+                       present::Json& best) {
   for (const study::BestVariant& each : found) {
     std::vector<study::Evaluated> quoted = each.evaluated;
     for (study::Evaluated& variant : quoted) variant.value = "'" + variant.value + "'";  // names have commas
     const std::string place = axes_text(each.choices, true), setting = axes_text(each.choices, false);
     table.notes.push_back("→ " + machine + (place.empty() ? "" : "," + place) + ": " +
                           quoted[each.verdict.chosen].value + (setting.empty() ? "" : " at" + setting) + "; " +
-                          costs_text(quoted, each.verdict));
-    best.push_back({{"machine", machine}, {"choices", choices_json(each.choices)}});
-    best.back().update(costs_json(each.evaluated, each.verdict));
+                          present::costs_text(quoted, each.verdict));
+    best.push_back({{"machine", machine}, {"choices", present::choices_json(each.choices)}});
+    best.back().update(present::costs_json(each.evaluated, each.verdict));
   }
 }
 
@@ -55,32 +55,33 @@ void add_best_variants(const std::vector<study::BestVariant>& found, const std::
   return recipes;
 }
 
-void add_variant_rows(Table& table, const study::ComparedPoint& compared, const config::Compare& compare,
+void add_variant_rows(present::Table& table, const study::ComparedPoint& compared, const config::Compare& compare,
                       const std::string& metric) {
   const study::VariantCost& baseline = compared.costs.front();
   for (std::size_t index = 0; index < compared.costs.size(); ++index) {
     const study::VariantCost& cost = compared.costs[index];
-    std::vector<Cell> row = axes_cells(*compared.point);
+    std::vector<present::Cell> row = present::axes_cells(*compared.point);
     row.emplace_back(index == 0 ? compare.baseline : compare.variants[index - 1].name);
     row.emplace_back(std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""));
     const bool known = cost.fits();
-    row.push_back(known ? Cell(figure_text(metric, cost.figures.at(metric)), cost.figures.at(metric)) : Cell("-"));
+    row.push_back(known ? present::Cell(present::figure_text(metric, cost.figures.at(metric)), cost.figures.at(metric))
+                        : present::Cell("-"));
     const bool comparable = known && baseline.fits() && index > 0;
-    row.push_back(comparable ? Cell(signed_percent(study::change_of(metric, cost, baseline)),
-                                    study::change_of(metric, cost, baseline))
-                             : Cell(""));
-    row.emplace_back(largest_share(cost));
-    row.emplace_back(percent(study::attention_share(cost), 2), study::attention_share(cost));
+    row.push_back(comparable ? present::Cell(present::signed_percent(study::change_of(metric, cost, baseline)),
+                                             study::change_of(metric, cost, baseline))
+                             : present::Cell(""));
+    row.emplace_back(present::largest_share(cost));
+    row.emplace_back(present::percent(study::attention_share(cost), 2), study::attention_share(cost));
     table.rows.push_back(std::move(row));
   }
 }
 
-[[nodiscard]] Table variants_table(const std::vector<study::ComparedPoint>& points, const config::Scenario& scenario,
-                                   const std::string& machine) {
+[[nodiscard]] present::Table variants_table(const std::vector<study::ComparedPoint>& points,
+                                            const config::Scenario& scenario, const std::string& machine) {
   const std::string metric = study::main_metric(scenario);
-  Table table;
+  present::Table table;
   table.title = "Predicted on " + machine;
-  table.columns = axes_columns(points);
+  table.columns = present::axes_columns(points);
   for (const char* column : {"variant", "batch", "", "change", "most of the time", "attention"})
     table.columns.emplace_back(column);
   table.columns[table.columns.size() - 4] = metric == "step_time" ? "step" : "output";
@@ -95,22 +96,25 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
   return table;
 }
 
-[[nodiscard]] Json point_json(const study::ComparedPoint& compared, const std::vector<study::ReportedScore>& verdicts,
-                              const config::Compare& compare, const std::string& machine) {
-  Json json{
-      {"machine", machine}, {"choices", Json::object()}, {"variants", Json::array()}, {"reported", Json::array()}};
+[[nodiscard]] present::Json point_json(const study::ComparedPoint& compared,
+                                       const std::vector<study::ReportedScore>& verdicts,
+                                       const config::Compare& compare, const std::string& machine) {
+  present::Json json{{"machine", machine},
+                     {"choices", present::Json::object()},
+                     {"variants", present::Json::array()},
+                     {"reported", present::Json::array()}};
   for (const auto& [key, value] : compared.point->choices) json["choices"][key] = value;
   const study::VariantCost& baseline = compared.costs.front();
   for (std::size_t index = 0; index < compared.costs.size(); ++index) {
-    Json entry{{"variant", index == 0 ? compare.baseline : compare.variants[index - 1].name}};
-    entry.update(to_json(compared.costs[index]));
+    present::Json entry{{"variant", index == 0 ? compare.baseline : compare.variants[index - 1].name}};
+    entry.update(present::to_json(compared.costs[index]));
     if (index > 0 && baseline.fits() && compared.costs[index].fits())
       for (const auto& [metric, value] : baseline.figures)
         entry["change"][metric] = study::change_of(metric, compared.costs[index], baseline);
     json["variants"].push_back(std::move(entry));
   }
   for (const study::ReportedScore& verdict : verdicts)
-    if (verdict.point == &compared) json["reported"].push_back(verdict_json(verdict));
+    if (verdict.point == &compared) json["reported"].push_back(present::verdict_json(verdict));
   return json;
 }
 
@@ -119,37 +123,39 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
 std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
   if (scenario.workload.kind == config::WorkloadKind::step) return {};
   const RequestWorkload& work = scenario.workload.served;
-  if (study::has_pools(scenario)) return service_assumptions(scenario);
-  return {"assumed: " + std::to_string(work.requests) + " requests of " + exact_number(work.prompt.center) + " + " +
-              exact_number(work.output.center) + " tokens unless a row says otherwise, all there from the start and" +
-              " all alike",
+  if (study::has_pools(scenario)) return present::service_assumptions(scenario);
+  return {"assumed: " + std::to_string(work.requests) + " requests of " + present::exact_number(work.prompt.center) +
+              " + " + present::exact_number(work.output.center) +
+              " tokens unless a row says otherwise, all there from the start and" + " all alike",
           "assumed: prefill steps of whole prompts, then decode steps of a full batch at evenly spread contexts; no " +
               std::string("ramp, no preemption (sim/study/offline_run.hpp)")};
 }
 
-void compare_study(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report) {
+void compare_study(const config::Scenario& scenario, const std::vector<std::string>& machines,
+                   present::Report& report) {
   const config::Compare& compare = *scenario.compare;
   if (std::ranges::find(compare.reported, "speed_up", &config::ReportedFigure::metric) != compare.reported.end())
     throw InputError(scenario.file, "compare.reported: a speed_up is that of drafts; give engine.speculative_config");
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);
-  report.json["comparisons"] = Json::array();
-  Json best = Json::array();
+  report.json["comparisons"] = present::Json::array();
+  present::Json best = present::Json::array();
   for (const std::string& name : machines) {
     const sim::Machine machine = study::resolve_machine(scenario, name);
     const std::vector<study::ComparedPoint> points = study::compared_points(scenario, sweep, name, machine);
     for (const study::ComparedPoint& point : points)
       for (const study::VariantCost& cost : point.costs)
-        add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
+        present::add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
     const std::vector<study::ReportedScore> verdicts = study::score_reported(points, scenario);
-    for (Table& table : reported_tables(verdicts, points, compare, machine.name))
+    for (present::Table& table : present::reported_tables(verdicts, points, compare, machine.name))
       report.tables.push_back(std::move(table));
     for (const study::ComparedPoint& point : points)
-      if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
+      if (point.costs.front().service)
+        report.tables.push_back(present::pools_table(point.costs, compare, machine.name));
     report.tables.push_back(variants_table(points, scenario, machine.name));
     add_best_variants(study::best_variants(points, scenario, machine), machine.name, report.tables.back(), best);
-    report.json["leans_on"][machine.name] = add_leanings(machine, recipes_of(points, machine), report);
+    report.json["leans_on"][machine.name] = present::add_leanings(machine, recipes_of(points, machine), report);
     for (const study::ComparedPoint& point : points)
       report.json["comparisons"].push_back(point_json(point, verdicts, compare, machine.name));
   }

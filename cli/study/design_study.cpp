@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/machine_figures.hpp"
 #include "config/unit_text.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
 #include "study/decide/attention_difference.hpp"
@@ -26,7 +26,7 @@ constexpr std::string_view kMachine = "machine.";
   const auto& [key, value] = choice;
   if (!key.starts_with(kMachine)) return value;
   const std::string figure = key.substr(kMachine.size());
-  return figure_text(machine, figure, *sim::figure_value(machine, figure));
+  return present::figure_text(machine, figure, *sim::figure_value(machine, figure));
 }
 
 // "L2.size" for machine.memory.L2.size
@@ -39,7 +39,7 @@ constexpr std::string_view kMachine = "machine.";
   if (!key.starts_with(kMachine)) return "";
   const std::string figure = key.substr(kMachine.size());
   const std::optional<double> value = sim::figure_value(machine, figure);
-  return value ? figure_text(machine, figure, *value) : "";
+  return value ? present::figure_text(machine, figure, *value) : "";
 }
 
 // The table of one machine, and its JSON.
@@ -54,12 +54,12 @@ class DesignTable {
     }
     for (const char* column : {"KV heads", "group", "block", "step", "90 % interval", "against the first", "bound"})
       table_.columns.emplace_back(column);
-    json_ = {{"machine", own.name}, {"points", Json::array()}};
+    json_ = {{"machine", own.name}, {"points", present::Json::array()}};
   }
 
   void add(const study::Design& design, study::DecidedDesign verdict) {
     if (decided_.empty()) first_ = verdict.seconds;
-    std::vector<Cell>& row = table_.rows.emplace_back();
+    std::vector<present::Cell>& row = table_.rows.emplace_back();
     for (const config::Override& choice : design.choices) row.emplace_back(value_text(choice, verdict.machine));
     row.emplace_back(std::to_string(verdict.choice.kv_heads));
     row.emplace_back(std::to_string(verdict.model.heads().group_size()));
@@ -67,16 +67,16 @@ class DesignTable {
     row.emplace_back(config::short_text(verdict.seconds), verdict.seconds.value());
     row.emplace_back(config::short_text(verdict.trust.low) + " .. " + config::short_text(verdict.trust.high));
     const double change = verdict.seconds / first_ - 1;
-    row.push_back(decided_.empty() ? Cell("", 0) : Cell(signed_percent(change, 2), change));
+    row.push_back(decided_.empty() ? present::Cell("", 0) : present::Cell(present::signed_percent(change, 2), change));
     row.emplace_back(verdict.bound);
     add_json(design, verdict);
     decided_.push_back(std::move(verdict));
   }
 
   // What moved along with the designs, how the choice moves, and what it leans on.
-  void finish(Report& report) {
+  void finish(present::Report& report) {
     const sim::Machine& last = decided_.back().machine;
-    if (last.redesign) table_.notes.push_back(redesign_text(last) + ".");
+    if (last.redesign) table_.notes.push_back(present::redesign_text(last) + ".");
     table_.notes.push_back(movement());
     const std::string basis = own_.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
     table_.notes.push_back(own_.name + ": " + basis + ".");
@@ -85,14 +85,14 @@ class DesignTable {
     const auto prices = [&plan](const sim::Machine& machine) {
       return std::vector<Seconds>{sim::price_step(machine, plan).seconds};
     };
-    json_["leans_on"] = add_leanings(own_, prices, report);
-    if (last.redesign) json_["redesign"] = redesign_json(last);
+    json_["leans_on"] = present::add_leanings(own_, prices, report);
+    if (last.redesign) json_["redesign"] = present::redesign_json(last);
     report.json["designs"].push_back(std::move(json_));
   }
 
  private:
   void add_json(const study::Design& design, const study::DecidedDesign& verdict) {
-    Json choices = Json::object(), figures = Json::object();
+    present::Json choices = present::Json::object(), figures = present::Json::object();
     for (const auto& [key, value] : design.choices) {
       choices[key] = value;
       if (key.starts_with(kMachine))
@@ -132,15 +132,15 @@ class DesignTable {
   }
 
   const sim::Machine& own_;
-  Table table_;
-  Json json_;
+  present::Table table_;
+  present::Json json_;
   std::vector<study::DecidedDesign> decided_;
   Seconds first_;
 };
 
 }  // namespace
 
-void study_designs(const config::Scenario& scenario, Report& report) {
+void study_designs(const config::Scenario& scenario, present::Report& report) {
   const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
   const std::vector<study::Design> designs = study::designs_of(scenario, points);
   for (const std::string& name : scenario.machines) {
@@ -148,7 +148,7 @@ void study_designs(const config::Scenario& scenario, Report& report) {
     DesignTable table(scenario, designs, own);
     for (const study::Design& design : designs) {
       study::DecidedDesign verdict = study::decide_design(design, study::resolve_machine(*design.points.front(), name));
-      add_warnings(report, verdict.refused);
+      present::add_warnings(report, verdict.refused);
       table.add(design, std::move(verdict));
     }
     table.finish(report);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "cli/output/leaning_report.hpp"
 #include "cli/study/compared_study.hpp"
-#include "cli/study/variant_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/study/variant_text.hpp"
+#include "present/values/leaning_report.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/group_choice.hpp"
 #include "study/scenario/served.hpp"
@@ -32,36 +32,36 @@ constexpr const char* kRate = "output_tokens_per_second";
   return choices.evaluated[index].figure / choices.evaluated[than].figure - 1;
 }
 
-[[nodiscard]] Cell rate_cell(const study::GroupChoice& choices, std::size_t index) {
+[[nodiscard]] present::Cell rate_cell(const study::GroupChoice& choices, std::size_t index) {
   const double rate = choices.evaluated[index].figure;
-  return {figure_text(kRate, rate), rate};
+  return {present::figure_text(kRate, rate), rate};
 }
 
 // Why this choice, and what stands next to it.
 [[nodiscard]] std::string reason(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
                                  const config::AccuracyChoice& accuracy) {
   if (!choices.verdict)
-    return "→ " + choices.machine + ": nothing that fits loses at most " + percent(accuracy.tolerance, 2) + " of " +
-           curve.metric;
+    return "→ " + choices.machine + ": nothing that fits loses at most " + present::percent(accuracy.tolerance, 2) +
+           " of " + curve.metric;
   const study::Verdict& verdict = *choices.verdict;
   std::string text = "→ " + choices.machine + " should keep " + heads_and_group(choices.costs[verdict.chosen]) + ": ";
   const double loss = *choices.losses[verdict.chosen];
-  text += "the most KV heads within " + percent(accuracy.speed_tie, 2) +
-          " of the fastest, of those that lose at most " + percent(accuracy.tolerance, 2) + " (loses " +
-          percent(std::max(0.0, loss), 2) + ")";
+  text += "the most KV heads within " + present::percent(accuracy.speed_tie, 2) +
+          " of the fastest, of those that lose at most " + present::percent(accuracy.tolerance, 2) + " (loses " +
+          present::percent(std::max(0.0, loss), 2) + ")";
   if (verdict.runner_up)
     text += "; runner-up " + study::heads_text(choices.costs[*verdict.runner_up].model.heads().num_key_value_heads) +
-            ", " + signed_percent(faster(choices, *verdict.runner_up, verdict.chosen)) + " speed";
+            ", " + present::signed_percent(faster(choices, *verdict.runner_up, verdict.chosen)) + " speed";
   if (choices.refused)
     text += "; " + study::heads_text(choices.costs[*choices.refused].model.heads().num_key_value_heads) + " would be " +
-            percent(faster(choices, *choices.refused, verdict.chosen), 3) + " faster and lose " +
-            percent(*choices.losses[*choices.refused], 3);
+            present::percent(faster(choices, *choices.refused, verdict.chosen), 3) + " faster and lose " +
+            present::percent(*choices.losses[*choices.refused], 3);
   return text;
 }
 
-[[nodiscard]] Table machine_table(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
-                                  const config::AccuracyChoice& accuracy) {
-  Table table;
+[[nodiscard]] present::Table machine_table(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
+                                           const config::AccuracyChoice& accuracy) {
+  present::Table table;
   table.title = choices.costs.front().model.name + " on " + choices.machine;
   table.columns = {"KV heads",   "group",      "output", "speed",  "batch",
                    "KV / token", curve.metric, "loss",   "method", "front"};
@@ -70,22 +70,23 @@ constexpr const char* kRate = "output_tokens_per_second";
     const study::GroupAccuracy* measured = study::accuracy_of(curve, cost);
     const bool chosen = choices.verdict && choices.verdict->chosen == index;
     const double speed = choices.costs.front().fits() ? faster(choices, index, 0) : 0;
-    table.rows.push_back({choices.evaluated[index].value + (chosen ? " *" : ""),
-                          std::to_string(cost.model.heads().group_size()),
-                          cost.fits() ? rate_cell(choices, index) : Cell("no room"),
-                          cost.fits() && index > 0 ? Cell(signed_percent(speed), speed) : Cell(""),
-                          std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
-                          Cell(config::short_text(study::kv_bytes(cost)), study::kv_bytes(cost).value()),
-                          measured ? Cell(number(measured->figure, 4), measured->figure) : Cell("not measured"),
-                          measured ? Cell(signed_percent(measured->loss), measured->loss) : Cell(""),
-                          measured ? measured->method : "", choices.front[index] ? "yes" : ""});
+    table.rows.push_back(
+        {choices.evaluated[index].value + (chosen ? " *" : ""), std::to_string(cost.model.heads().group_size()),
+         cost.fits() ? rate_cell(choices, index) : present::Cell("no room"),
+         cost.fits() && index > 0 ? present::Cell(present::signed_percent(speed), speed) : present::Cell(""),
+         std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
+         present::Cell(config::short_text(study::kv_bytes(cost)), study::kv_bytes(cost).value()),
+         measured ? present::Cell(present::number(measured->figure, 4), measured->figure)
+                  : present::Cell("not measured"),
+         measured ? present::Cell(present::signed_percent(measured->loss), measured->loss) : present::Cell(""),
+         measured ? measured->method : "", choices.front[index] ? "yes" : ""});
   }
   table.notes.push_back(reason(choices, curve, accuracy));
   return table;
 }
 
-[[nodiscard]] Table summary_table(const std::vector<study::GroupChoice>& all) {
-  Table table;
+[[nodiscard]] present::Table summary_table(const std::vector<study::GroupChoice>& all) {
+  present::Table table;
   table.title = "What each machine should use";
   table.columns = {"machine", "KV heads", "group", "output", "against the first row", "batch", "loss", "runner-up"};
   for (const study::GroupChoice& choices : all) {
@@ -98,23 +99,25 @@ constexpr const char* kRate = "output_tokens_per_second";
     const double speed = choices.costs.front().fits() ? faster(choices, verdict.chosen, 0) : 0;
     const std::string runner_up = verdict.runner_up
                                       ? choices.evaluated[*verdict.runner_up].value + ", " +
-                                            signed_percent(faster(choices, *verdict.runner_up, verdict.chosen))
+                                            present::signed_percent(faster(choices, *verdict.runner_up, verdict.chosen))
                                       : "none";
-    table.rows.push_back({choices.machine, choices.evaluated[verdict.chosen].value,
-                          std::to_string(cost.model.heads().group_size()), rate_cell(choices, verdict.chosen),
-                          choices.costs.front().fits() ? Cell(signed_percent(speed), speed) : Cell("does not fit"),
-                          std::to_string(cost.batch),
-                          Cell(signed_percent(*choices.losses[verdict.chosen]), *choices.losses[verdict.chosen]),
-                          runner_up});
+    table.rows.push_back(
+        {choices.machine, choices.evaluated[verdict.chosen].value, std::to_string(cost.model.heads().group_size()),
+         rate_cell(choices, verdict.chosen),
+         choices.costs.front().fits() ? present::Cell(present::signed_percent(speed), speed)
+                                      : present::Cell("does not fit"),
+         std::to_string(cost.batch),
+         present::Cell(present::signed_percent(*choices.losses[verdict.chosen]), *choices.losses[verdict.chosen]),
+         runner_up});
   }
   return table;
 }
 
-[[nodiscard]] Json verdict_json(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
-                                const config::AccuracyChoice& accuracy) {
-  Json json{{"machine", choices.machine}, {"points", Json::array()}};
+[[nodiscard]] present::Json verdict_json(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
+                                         const config::AccuracyChoice& accuracy) {
+  present::Json json{{"machine", choices.machine}, {"points", present::Json::array()}};
   for (std::size_t index = 0; index < choices.costs.size(); ++index) {
-    Json point = cli::to_json(choices.costs[index]);
+    present::Json point = present::to_json(choices.costs[index]);
     point["num_key_value_heads"] = choices.costs[index].model.heads().num_key_value_heads;
     point["group_size"] = choices.costs[index].model.heads().group_size();
     point["kv_bytes_per_token"] = study::kv_bytes(choices.costs[index]).value();
@@ -140,7 +143,8 @@ constexpr const char* kRate = "output_tokens_per_second";
 
 }  // namespace
 
-void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report) {
+void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines,
+                      present::Report& report) {
   study::require_swept_heads(scenario);
   const config::AccuracyChoice& accuracy = *scenario.accuracy;
   const study::AccuracyCurve curve = study::measured_accuracy(scenario);
@@ -152,17 +156,17 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
   for (const sim::Machine& machine : machines) all.push_back(study::choose_group(scenario, curve, machine));
   for (const study::GroupChoice& choices : all)
     for (const study::VariantCost& cost : choices.costs)
-      add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
+      present::add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
   report.tables.push_back(summary_table(all));
   report.json["speed_model"] = scenario.model.name;
   report.json["accuracy_model"] = accuracy.model;
   report.json["tolerance"] = accuracy.tolerance;
   report.json["speed_tie"] = accuracy.speed_tie;
-  report.json["machines"] = Json::array();
+  report.json["machines"] = present::Json::array();
   for (std::size_t index = 0; index < all.size(); ++index) {
     report.tables.push_back(machine_table(all[index], curve, accuracy));
-    Json json = verdict_json(all[index], curve, accuracy);
-    json["leans_on"] = add_leanings(machines[index], recipes_of(all[index]), report);
+    present::Json json = verdict_json(all[index], curve, accuracy);
+    json["leans_on"] = present::add_leanings(machines[index], recipes_of(all[index]), report);
     report.json["machines"].push_back(std::move(json));
   }
 }

@@ -3,13 +3,14 @@
 
 #include <vector>
 
-#include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
+#include "present/output/report.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
 
 // Adds tables and, under "group_size", JSON. Precondition: scenario.accuracy. Throws InputError.
-void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines, Report& report);
+void study_group_size(const config::Scenario& scenario, const std::vector<sim::Machine>& machines,
+                      present::Report& report);
 
 }  // namespace dculab::cli

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "cli/output/machine_figures.hpp"
 #include "config/unit_text.hpp"
+#include "present/values/machine_figures.hpp"
 #include "study/measure/measured_comparison.hpp"
 #include "study/scenario/axis_title.hpp"
 
@@ -11,27 +11,28 @@ namespace dculab::cli {
 namespace {
 
 void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const std::vector<config::SweepPoint>& points,
-                   const config::Compare& compare, Report& report) {
-  Table table;
+                   const config::Compare& compare, present::Report& report) {
+  present::Table table;
   table.title =
       "Speed-up over " + compare.baseline + ": predicted by a fit to " + compare.baseline + " alone, measured";
   for (const auto& [key, value] : points.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
     table.columns.emplace_back(column);
-  report.json["speed_ups"] = Json::array();
+  report.json["speed_ups"] = present::Json::array();
   for (const study::MeasuredSpeedUp& each : speed_ups) {
     const std::string& name = compare.variants[each.variant].name;
-    std::vector<Cell> row;
+    std::vector<present::Cell> row;
     for (const auto& [key, value] : points[each.point].choices) row.emplace_back(value);
     row.emplace_back(name);
     row.emplace_back(config::short_text(each.step), each.step.value());
-    row.emplace_back(number(each.predicted) + "x", each.predicted);
-    row.emplace_back(number(each.measured) + "x", each.measured);
-    row.emplace_back(number(each.lowest) + " to " + number(each.highest) + "x");
-    row.emplace_back(number(100 * std::abs(each.predicted - each.measured), 2), 100 * (each.predicted - each.measured));
+    row.emplace_back(present::number(each.predicted) + "x", each.predicted);
+    row.emplace_back(present::number(each.measured) + "x", each.measured);
+    row.emplace_back(present::number(each.lowest) + " to " + present::number(each.highest) + "x");
+    row.emplace_back(present::number(100 * std::abs(each.predicted - each.measured), 2),
+                     100 * (each.predicted - each.measured));
     table.rows.push_back(std::move(row));
     report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", choices_json(points[each.point].choices)},
+                                        {"choices", present::choices_json(points[each.point].choices)},
                                         {"measured_seconds", each.step.value()},
                                         {"predicted_speed_up", each.predicted},
                                         {"measured_speed_up", each.measured},
@@ -42,7 +43,7 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
 
 }  // namespace
 
-MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Machine& host, Report& report,
+MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Machine& host, present::Report& report,
                                  ProgressBar& bar) {
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   study::MeasuredComparison found = study::measure_comparison(
@@ -50,7 +51,7 @@ MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Ma
   bar.clear();
   report.heading.push_back(host.description);
   add_speed_ups(found.speed_ups, sweep, *scenario.compare, report);
-  report.json["machine_facts"][found.machine.name] = machine_facts(found.machine);
+  report.json["machine_facts"][found.machine.name] = present::machine_facts(found.machine);
   return {std::move(found.trace), std::move(found.machine)};
 }
 

@@ -1,10 +1,10 @@
 // A scenario's variants run on this machine: the predicted speed-up of each beside the measured one.
 #pragma once
 
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/progress.hpp"
 #include "cli/study/measured_study.hpp"
 #include "config/scenario_file.hpp"
+#include "present/output/report.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
@@ -14,6 +14,6 @@ namespace dculab::cli {
 // ones of its shape. Adds a table and, under "speed_ups", JSON. Throws InputError when a point cannot be run, or too
 // few can be believed.
 [[nodiscard]] MeasuredStudy measure_comparison(const config::Scenario& scenario, const sim::Machine& host,
-                                               Report& report, ProgressBar& bar);
+                                               present::Report& report, ProgressBar& bar);
 
 }  // namespace dculab::cli

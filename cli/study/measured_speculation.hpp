@@ -9,6 +9,6 @@ namespace dculab::cli {
 // measured | ratio. How many drafts are accepted is what synthetic_acceptance_rates say. `host` is this machine before
 // calibration. Throws InputError when the points cannot be run.
 [[nodiscard]] MeasuredStudy measure_speculation(const config::Scenario& scenario, const sim::Machine& host,
-                                                Report& report, ProgressBar& bar);
+                                                present::Report& report, ProgressBar& bar);
 
 }  // namespace dculab::cli

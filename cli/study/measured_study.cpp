@@ -3,9 +3,9 @@
 #include <cmath>
 #include <optional>
 
-#include "cli/output/held_out_report.hpp"
-#include "cli/output/machine_figures.hpp"
 #include "config/unit_text.hpp"
+#include "present/study/held_out_report.hpp"
+#include "present/values/machine_figures.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/measure/measured_sweep.hpp"
 #include "study/scenario/axis_title.hpp"
@@ -13,24 +13,24 @@
 namespace dculab::cli {
 namespace {
 
-void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
-  Table table;
+void add_held_out_rows(const study::MeasuredSweep& sweep, present::Report& report) {
+  present::Table table;
   table.title = "Held-out steps: what the simulator, calibrated on the others, predicts";
   for (const auto& [key, value] : sweep.step_points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "bound", "90 % interval", "run-to-run"})
     table.columns.emplace_back(column);
-  report.json["points"] = Json::array();
+  report.json["points"] = present::Json::array();
   for (const study::HeldOutStep& step : sweep.held_out) {
     const Seconds measured = step.measured->duration;
     const double ratio = step.predicted / measured, spread = step.measured->spread / measured;
-    std::vector<Cell> row;
+    std::vector<present::Cell> row;
     for (const auto& [key, value] : step.point->choices) row.emplace_back(value);
     row.emplace_back(config::short_text(step.predicted), step.predicted.value());
     row.emplace_back(config::short_text(measured), measured.value());
-    row.emplace_back(number(ratio), ratio);
+    row.emplace_back(present::number(ratio), ratio);
     row.emplace_back(step.bound);
     row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high));
-    row.emplace_back("± " + percent(spread, 2), spread);
+    row.emplace_back("± " + present::percent(spread, 2), spread);
     table.rows.push_back(std::move(row));
     report.json["points"].push_back({{"id", study::point_label(*step.point)},
                                      {"predicted_seconds", step.predicted.value()},
@@ -44,8 +44,8 @@ void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
 }
 
 // Of all held-out steps of several processes.
-void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
-  Table table;
+void add_exchanges(const study::MeasuredSweep& sweep, present::Report& report) {
+  present::Table table;
   table.title = "Of them, exchanges between the processes";
   for (const auto& [key, value] : sweep.step_points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "of the step"}) table.columns.emplace_back(column);
@@ -55,20 +55,20 @@ void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
     if (!step.exchanges) continue;
     const study::ExchangeTimes& times = *step.exchanges;
     const double ratio = times.predicted / times.measured, share = times.measured / step.measured->duration;
-    std::vector<Cell> row;
+    std::vector<present::Cell> row;
     for (const auto& [key, value] : step.point->choices) row.emplace_back(value);
     row.emplace_back(config::short_text(times.predicted), times.predicted.value());
     row.emplace_back(config::short_text(times.measured), times.measured.value());
-    row.emplace_back(number(ratio), ratio);
-    row.emplace_back(percent(share), share);
+    row.emplace_back(present::number(ratio), ratio);
+    row.emplace_back(present::percent(share), share);
     table.rows.push_back(std::move(row));
     errors.push_back(std::abs(ratio - 1));
     report.json["points"][index]["exchange_seconds"] = {{"predicted", times.predicted.value()},
                                                         {"measured", times.measured.value()}};
   }
   if (errors.empty()) return;
-  table.notes.push_back("median |error| of the exchanges " + percent(sim::quantile(errors, 0.5)) + ", P90 " +
-                        percent(sim::quantile(errors, 0.9)) +
+  table.notes.push_back("median |error| of the exchanges " + present::percent(sim::quantile(errors, 0.5)) + ", P90 " +
+                        present::percent(sim::quantile(errors, 0.9)) +
                         "; each is timed from when the last process has come to it");
   report.json["exchange_error"] = {{"count", errors.size()},
                                    {"median_abs_error", sim::quantile(errors, 0.5)},
@@ -76,7 +76,7 @@ void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
   report.tables.push_back(std::move(table));
 }
 
-void add_summary(const study::MeasuredSweep& sweep, Report& report) {
+void add_summary(const study::MeasuredSweep& sweep, present::Report& report) {
   const sim::HoldOutScore& score = sweep.score;
   std::vector<double> spreads;
   for (const TraceStep& step : sweep.steps) spreads.push_back(step.spread / step.duration);
@@ -85,10 +85,11 @@ void add_summary(const study::MeasuredSweep& sweep, Report& report) {
   std::vector<std::string>& notes = report.tables.back().notes;
   notes.push_back("calibrated on " + std::to_string(score.fitted.size()) + " steps, scored on " +
                   std::to_string(score.error.count) + " others: median |error| " +
-                  percent(score.error.median_abs_error) + ", P90 " + percent(score.error.p90_abs_error) + ", bias " +
-                  percent(score.error.bias) + "; " + percent(score.covered) + " inside their 90 % interval");
+                  present::percent(score.error.median_abs_error) + ", P90 " +
+                  present::percent(score.error.p90_abs_error) + ", bias " + present::percent(score.error.bias) + "; " +
+                  present::percent(score.covered) + " inside their 90 % interval");
   notes.push_back("run-to-run spread of the measurement itself (half the interquartile range): median " +
-                  percent(median_spread) + ", P90 " + percent(p90_spread));
+                  present::percent(median_spread) + ", P90 " + present::percent(p90_spread));
   report.json["summary"] = {{"count", score.error.count},
                             {"median_abs_error", score.error.median_abs_error},
                             {"p90_abs_error", score.error.p90_abs_error},
@@ -103,11 +104,12 @@ void add_summary(const study::MeasuredSweep& sweep, Report& report) {
 }
 
 // Following the predicted choice, over all measured points.
-void add_regret(const std::optional<sim::Regret>& regret, Report& report) {
+void add_regret(const std::optional<sim::Regret>& regret, present::Report& report) {
   if (!regret) return;
   report.tables.back().notes.push_back("predicted best: " + choice_text(regret->predicted_best) +
                                        "; measured best: " + choice_text(regret->measured_best) + "; decision regret " +
-                                       percent(regret->regret) + " (at worst " + percent(regret->worst_single) +
+                                       present::percent(regret->regret) + " (at worst " +
+                                       present::percent(regret->worst_single) +
                                        " when each workload is decided on its own), over all measured steps");
   report.json["regret"] = {{"predicted_best", choice_text(regret->predicted_best)},
                            {"measured_best", choice_text(regret->measured_best)},
@@ -117,20 +119,20 @@ void add_regret(const std::optional<sim::Regret>& regret, Report& report) {
 
 }  // namespace
 
-MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, Report& report,
+MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, present::Report& report,
                             ProgressBar& bar) {
   study::MeasuredSweep sweep = study::measure_sweep(
       scenario, host, [&bar](const std::string& label, double share) { bar.update(label, share); });
   bar.clear();
   report.heading.push_back(host.description);
   report.heading.push_back(std::to_string(sweep.points.size()) + " steps measured: " + sweep.trace.header.timing);
-  add_refusals(sweep.refused, sweep.trace, report);
+  present::add_refusals(sweep.refused, sweep.trace, report);
   add_held_out_rows(sweep, report);
   add_summary(sweep, report);
   add_regret(sweep.regret, report);
   add_exchanges(sweep, report);
   sim::Machine& machine = sweep.score.fit.machine;
-  report.json["machine_facts"][machine.name] = machine_facts(machine);
+  report.json["machine_facts"][machine.name] = present::machine_facts(machine);
   return {std::move(sweep.trace), std::move(machine)};
 }
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/output.hpp"
-#include "cli/output/progress.hpp"
+#include "cli/progress.hpp"
 #include "config/scenario_file.hpp"
 #include "model/trace.hpp"
+#include "present/output/report.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::cli {
@@ -20,7 +20,7 @@ struct MeasuredStudy {
 // Runs every point of the sweep on the engine and adds predicted | measured | ratio | bound of the held-out points,
 // the error beside the measurement's own spread, and the regret of the predicted choice. `host` is this machine
 // before calibration. Throws InputError when the points cannot be run or split.
-[[nodiscard]] MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host, Report& report,
-                                          ProgressBar& bar);
+[[nodiscard]] MeasuredStudy measure_study(const config::Scenario& scenario, const sim::Machine& host,
+                                          present::Report& report, ProgressBar& bar);
 
 }  // namespace dculab::cli

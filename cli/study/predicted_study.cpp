@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/output/leaning_report.hpp"
-#include "cli/output/op_report.hpp"
-#include "cli/output/verdict_text.hpp"
-#include "cli/search/sensitivity_report.hpp"
-#include "cli/study/model_comparison.hpp"
-#include "cli/study/recommendation.hpp"
 #include "config/unit_text.hpp"
 #include "model/plan_step.hpp"
+#include "present/study/model_comparison.hpp"
+#include "present/study/recommendation.hpp"
+#include "present/study/sensitivity_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/op_report.hpp"
+#include "present/values/verdict_text.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/figure.hpp"
@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kDetailedPoints = 128;  // larger sweeps are told without their ops
 
 // What our own kernels do not do although it is priced.
-void add_unserved(const std::vector<study::StudyPoint>& points, const sim::Machine& machine, Report& report) {
+void add_unserved(const std::vector<study::StudyPoint>& points, const sim::Machine& machine, present::Report& report) {
   std::vector<const study::StudyPoint*> asked;
   for (const study::StudyPoint& point : points) {
     const auto is_alike = [&point](const study::StudyPoint* other) {
@@ -40,7 +40,7 @@ void add_unserved(const std::vector<study::StudyPoint>& points, const sim::Machi
     if (std::ranges::any_of(asked, is_alike)) continue;
     asked.push_back(&point);
     const sim::Machine own = study::machine_of(point, machine, machine);
-    if (own.stack.is_own()) add_warnings(report, study::unserved(own, point.model, point.options));
+    if (own.stack.is_own()) present::add_warnings(report, study::unserved(own, point.model, point.options));
   }
 }
 
@@ -63,9 +63,9 @@ struct PointFigures {
           sim::capacity(machine, point.model, point.options, context).max_sequences};
 }
 
-[[nodiscard]] Table empty_table(const config::Scenario& scenario, const study::StudyPoint& first,
-                                const sim::Machine& machine) {
-  Table table;
+[[nodiscard]] present::Table empty_table(const config::Scenario& scenario, const study::StudyPoint& first,
+                                         const sim::Machine& machine) {
+  present::Table table;
   table.title = (study::sweeps_models(scenario) ? "Steps" : first.model.name) + " on " + machine.name;
   for (const auto& [key, value] : first.choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"step", "90 % interval", "tokens/s", "bound", "sequences that fit"})
@@ -78,20 +78,20 @@ struct PointFigures {
   return table;
 }
 
-[[nodiscard]] std::vector<Cell> row_of(const study::StudyPoint& point, const PointFigures& figures) {
-  std::vector<Cell> row;
+[[nodiscard]] std::vector<present::Cell> row_of(const study::StudyPoint& point, const PointFigures& figures) {
+  std::vector<present::Cell> row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
   row.emplace_back(config::short_text(figures.seconds), figures.seconds.value());
   row.emplace_back(config::short_text(figures.trust.low) + " .. " + config::short_text(figures.trust.high));
-  row.emplace_back(number(figures.tokens_per_second), figures.tokens_per_second);
+  row.emplace_back(present::number(figures.tokens_per_second), figures.tokens_per_second);
   row.emplace_back(figures.bound);
   const bool fits = figures.max_sequences >= std::ssize(point.batch.sequences);
   row.emplace_back(std::to_string(figures.max_sequences) + (fits ? "" : ": no room"));
   return row;
 }
 
-[[nodiscard]] Json json_of(const study::StudyPoint& point, const PointFigures& figures) {
-  return {{"choices", choices_json(point.choices)},
+[[nodiscard]] present::Json json_of(const study::StudyPoint& point, const PointFigures& figures) {
+  return {{"choices", present::choices_json(point.choices)},
           {"step_seconds", figures.seconds.value()},
           {"interval_seconds", {figures.trust.low.value(), figures.trust.high.value()}},
           {"basis", sim::name(figures.trust.basis)},
@@ -102,44 +102,47 @@ struct PointFigures {
 
 // The sweep as a table, and as JSON under "points".
 void add_points(const config::Scenario& scenario, const std::vector<study::PricedPoint>& priced,
-                const sim::Machine& machine, Report& report, Json& json) {
-  Table table = empty_table(scenario, *priced.front().point, machine);
-  json["points"] = Json::array();
+                const sim::Machine& machine, present::Report& report, present::Json& json) {
+  present::Table table = empty_table(scenario, *priced.front().point, machine);
+  json["points"] = present::Json::array();
   for (const study::PricedPoint& each : priced) {
     const PointFigures figures = figures_of(each, machine);
     table.rows.push_back(row_of(*each.point, figures));
     json["points"].push_back(json_of(*each.point, figures));
-    if (priced.size() <= kDetailedPoints) json["points"].back()["ops"] = ops_json(each.plan, each.price, machine);
+    if (priced.size() <= kDetailedPoints)
+      json["points"].back()["ops"] = present::ops_json(each.plan, each.price, machine);
   }
   report.tables.push_back(std::move(table));
 }
 
 }  // namespace
 
-void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within, Report& report) {
+void predict_study_on(const config::Scenario& scenario, const sim::Machine& machine, double within,
+                      present::Report& report) {
   const study::TakenPoints taken = study::taken_points(scenario, machine);
   const std::vector<study::StudyPoint> points = study::study_points(scenario, machine, taken.points);
   const std::vector<study::PricedPoint> priced = study::price_points(points, machine);
   add_unserved(points, machine, report);
-  Json json{{"machine", machine.name}};
+  present::Json json{{"machine", machine.name}};
   add_points(scenario, priced, machine, report, json);
-  if (!taken.left_out.empty()) report.tables.back().notes.push_back(left_out_text(machine.name, taken.left_out));
+  if (!taken.left_out.empty())
+    report.tables.back().notes.push_back(present::left_out_text(machine.name, taken.left_out));
   const study::HeadsQuestion question = study::heads_question(scenario);
   if (study::sweeps_models(scenario))
-    add_model_comparison(scenario, taken.points, priced, machine, report, json);
+    present::add_model_comparison(scenario, taken.points, priced, machine, report, json);
   else
-    add_recommendation(priced, question, machine, report, json);
+    present::add_recommendation(priced, question, machine, report, json);
   const auto prices = [&priced, &machine](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const study::PricedPoint& each : priced)
       times.push_back(sim::price_step(study::machine_of(*each.point, candidate, machine), each.plan).seconds);
     return times;
   };
-  json["leans_on"] = add_leanings(machine, prices, report);
+  json["leans_on"] = present::add_leanings(machine, prices, report);
   if (within > 1 && json.contains("recommendation")) {
     const sim::Question asked = study::recommendation_of(priced, question, machine);
-    json["sensitivity"] = add_sensitivity(machine, asked(machine).choice, sim::sensitivities(machine, asked, within),
-                                          within, "step_time", report);
+    json["sensitivity"] = present::add_sensitivity(
+        machine, asked(machine).choice, sim::sensitivities(machine, asked, within), within, "step_time", report);
   }
   report.json["machines"].push_back(std::move(json));
 }

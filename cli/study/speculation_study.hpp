@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/output.hpp"
 #include "config/scenario_file.hpp"
+#include "present/output/report.hpp"
 
 namespace dculab::cli {
 
 // On each of the scenario's machines, named as they are resolved.
-void study_speculation(const config::Scenario& scenario, const std::vector<std::string>& machines, Report& report);
+void study_speculation(const config::Scenario& scenario, const std::vector<std::string>& machines,
+                       present::Report& report);
 
 }  // namespace dculab::cli

@@ -13,8 +13,8 @@
 namespace dculab::study {
 
 struct SearchOptions {
-  int threads = 0;      // 0: all cores
-  std::string journal;  // of finished chunks; empty: none
+  int threads = 0;        // 0: all cores
+  std::string journal{};  // of finished chunks; empty: none
   config::JournalStart start = config::JournalStart::create;
   int shard = 1;  // part `shard` of `shards`, into the journal
   int shards = 1;

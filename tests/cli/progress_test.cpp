@@ -1,5 +1,5 @@
 // The progress bar on a terminal, here a pseudo-terminal of a process of its own.
-#include "cli/output/progress.hpp"
+#include "cli/progress.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

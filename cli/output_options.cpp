@@ -1,0 +1,30 @@
+#include "cli/output_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "cli/scenario/file_options.hpp"
+
+namespace dculab::cli {
+
+void add_format_option(CLI::App& command, present::OutputOptions& options) {
+  static const std::map<std::string, present::Format> formats{
+      {"table", present::Format::table}, {"json", present::Format::json}, {"csv", present::Format::csv}};
+  command
+      .add_option_function<std::string>(
+          "--format", [&options](const std::string& name) { options.format = formats.at(name); }, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->option_text("table|json|csv [table]");
+}
+
+void add_output_options(CLI::App& command, present::OutputOptions& options) {
+  add_format_option(command, options);
+  add_output_file(command, "--output", options.file, "Write to this file, whole or not at all");
+}
+
+void add_report_options(CLI::App& command, present::OutputOptions& options) {
+  add_output_options(command, options);
+  add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,234 @@
+#include "present/engine/evaluation_report.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
+#include "core/kv/table.hpp"
+#include "present/engine/draft_report.hpp"
+#include "present/engine/expert_report.hpp"
+#include "present/values/retention_text.hpp"
+
+namespace dculab::present {
+namespace {
+
+using engine::ChoiceEvaluation;
+
+[[nodiscard]] std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+[[nodiscard]] double share(int right, const ChoiceEvaluation& of) { return static_cast<double>(right) / of.num_items; }
+
+[[nodiscard]] double decode_rate(const EvaluationTasks& tasks, Seconds step) {
+  return tasks.decode.batch / step.value();
+}
+
+// Which columns say something: those of options that nobody changed are left out.
+struct Columns {
+  bool activations = false, retention = false, sequence = false, loaded = false, text = false, reference = false,
+       experts = false, decode = false, speculation = false;
+};
+
+[[nodiscard]] Columns columns_of(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
+  const auto any = [&rows](auto holds) { return std::ranges::any_of(rows, holds); };
+  return {.activations = any([](const EvaluationRow& row) { return row.activations != ActivationMode::exact; }),
+          .retention = any([](const EvaluationRow& row) { return row.retention.policy != RetentionPolicy::all; }),
+          .sequence = any([](const EvaluationRow& row) {
+            return differs_in_decodes(row.retention.policy) || quantizes_together(row.kv_cache_dtype);
+          }),
+          .loaded = any([](const EvaluationRow& row) { return kv_policy(row.retention.policy).has_budget; }),
+          .text = !tasks.text_file.empty(),
+          .reference = !tasks.text_file.empty() && !tasks.reference.empty(),
+          .experts = any([](const EvaluationRow& row) { return !row.experts.is_empty(); }),
+          .decode = tasks.decode.steps > 0,
+          .speculation = any([](const EvaluationRow& row) { return row.speculation.has_value(); })};
+}
+
+[[nodiscard]] std::vector<std::string> column_names(const EvaluationTasks& tasks, const Columns& columns) {
+  std::vector<std::string> names{"model", "KV cache"};
+  if (columns.activations) names.emplace_back("activations");
+  if (columns.retention) names.emplace_back("KV kept");
+  if (columns.text) names.emplace_back("perplexity");
+  for (const std::string& file : tasks.question_files) names.push_back(stem(file));
+  if (columns.reference) names.insert(names.end(), {"KL", "top-1"});
+  names.insert(names.end(), {"weights", "KV/token"});
+  if (columns.sequence) names.push_back("KV of " + std::to_string(tasks.decode.context));
+  if (columns.loaded) names.emplace_back("loaded");
+  if (columns.experts) std::ranges::copy(expert_columns(), std::back_inserter(names));
+  if (columns.decode) names.emplace_back("tokens/s");
+  if (columns.speculation) {
+    names.insert(names.end(), {"alone", "drafted", "identical"});
+    std::ranges::copy(draft_columns(), std::back_inserter(names));
+  }
+  return names;
+}
+
+[[nodiscard]] DraftFigures figures_of(const engine::SpeculationCheck& check) {
+  return {.counts = check.drafts, .drafting = check.drafting, .verifying = check.verifying};
+}
+
+[[nodiscard]] std::vector<Cell> speculation_cells(const engine::SpeculationCheck& check) {
+  std::vector<Cell> cells{Cell(number(check.plain_rate()) + " tokens/s", check.plain_rate()),
+                          Cell(number(check.drafted_rate()) + " tokens/s", check.drafted_rate()),
+                          std::to_string(check.num_identical) + " of " + std::to_string(check.num_texts)};
+  std::ranges::move(draft_cells(figures_of(check)), std::back_inserter(cells));
+  return cells;
+}
+
+[[nodiscard]] Json speculation_json(const engine::SpeculationCheck& check) {
+  Json json = draft_json(figures_of(check));
+  json["texts"] = check.num_texts;
+  json["identical_texts"] = check.num_identical;
+  json["generated_tokens"] = check.num_tokens;
+  json["tokens_per_second_alone"] = check.plain_rate();
+  json["tokens_per_second"] = check.drafted_rate();
+  return json;
+}
+
+[[nodiscard]] std::vector<Cell> cells_of(const EvaluationTasks& tasks, const Columns& columns,
+                                         const EvaluationRow& row) {
+  std::vector<Cell> cells{row.model, std::string(name(row.kv_cache_dtype))};
+  if (columns.activations) cells.emplace_back(std::string(name(row.activations)));
+  if (columns.retention) cells.emplace_back(retention_text(row.retention));
+  if (columns.text) cells.emplace_back(number(row.text->loss.perplexity(), 5), row.text->loss.perplexity());
+  for (const ChoiceEvaluation& each : row.choices)
+    cells.emplace_back(percent(share(each.right, each)), share(each.right, each));
+  if (columns.reference) {
+    const engine::Agreement& agreement = *row.text->agreement;
+    cells.emplace_back(number(agreement.mean_kl()), agreement.mean_kl());
+    cells.emplace_back(percent(agreement.top1(), 4), agreement.top1());
+  }
+  cells.emplace_back(config::short_text(row.weight_bytes), row.weight_bytes.value());
+  cells.emplace_back(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value());
+  if (columns.sequence)
+    cells.emplace_back(config::short_text(row.kv_bytes_per_sequence), row.kv_bytes_per_sequence.value());
+  if (columns.loaded) cells.emplace_back(config::short_text(row.kv_bytes_loaded), row.kv_bytes_loaded.value());
+  if (columns.experts) std::ranges::move(expert_cells(row.experts), std::back_inserter(cells));
+  if (columns.decode) {
+    const double rate = decode_rate(tasks, *row.decode_step);
+    cells.emplace_back(number(rate), rate);
+  }
+  if (columns.speculation) std::ranges::move(speculation_cells(*row.speculation), std::back_inserter(cells));
+  return cells;
+}
+
+[[nodiscard]] Json text_json(const std::optional<engine::TextEvaluation>& text) {
+  if (!text) return nullptr;
+  Json by_position = Json::array();
+  for (const engine::PositionLoss& each : text->by_position)
+    by_position.push_back({{"begin", each.begin},
+                           {"end", each.end},
+                           {"tokens", each.loss.num_tokens},
+                           {"loss", each.loss.num_tokens > 0 ? Json(each.loss.mean()) : Json()}});
+  Json result{{"tokens", text->loss.num_tokens}, {"loss", text->loss.mean()}, {"perplexity", text->loss.perplexity()},
+              {"by_position", by_position},      {"mean_kl", nullptr},        {"top1_agreement", nullptr}};
+  if (text->agreement) {
+    result["mean_kl"] = text->agreement->mean_kl();
+    result["top1_agreement"] = text->agreement->top1();
+  }
+  return result;
+}
+
+[[nodiscard]] Json row_json(const EvaluationTasks& tasks, const EvaluationRow& row) {
+  Json choices = Json::array();
+  for (std::size_t index = 0; index < row.choices.size(); ++index) {
+    const ChoiceEvaluation& each = row.choices[index];
+    choices.push_back({{"file", tasks.question_files[index]},
+                       {"items", each.num_items},
+                       {"accuracy", share(each.right, each)},
+                       {"accuracy_per_character", share(each.right_per_character, each)}});
+  }
+  Json decode;
+  if (row.decode_step)
+    decode = {{"batch", tasks.decode.batch},
+              {"context_tokens", tasks.decode.context},
+              {"steps", tasks.decode.steps},
+              {"step_seconds", row.decode_step->value()},
+              {"tokens_per_second", decode_rate(tasks, *row.decode_step)}};
+  Json json{{"model", row.model},
+            {"num_attention_heads", row.num_attention_heads},
+            {"num_key_value_heads", row.num_key_value_heads},
+            {"kv_cache_dtype", name(row.kv_cache_dtype)},
+            {"activations", name(row.activations)},
+            {"kv_retention", retention_json(row.retention)},
+            {"text", text_json(row.text)},
+            {"choices", choices},
+            {"weight_bytes", row.weight_bytes.value()},
+            {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+            {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
+            {"kv_bytes_loaded", row.kv_bytes_loaded.value()},
+            {"decode", decode}};
+  if (!row.experts.is_empty()) json["experts"] = expert_json(row.experts);
+  if (row.speculation) json["speculation"] = speculation_json(*row.speculation);
+  return json;
+}
+
+[[nodiscard]] bool goes_beyond_context(const EvaluationTasks& tasks) {
+  return !tasks.text_file.empty() && tasks.window > tasks.context;
+}
+
+// What becomes of a text that is longer than the models were made for.
+[[nodiscard]] Table position_table(const std::vector<EvaluationRow>& rows) {
+  Table table;
+  table.columns = {"perplexity", "KV cache", "KV kept"};
+  for (const engine::PositionLoss& each : rows.front().text->by_position)
+    table.columns.push_back(std::to_string(each.begin) + " to " + std::to_string(each.end - 1));
+  for (const EvaluationRow& row : rows) {
+    std::vector<Cell> cells{row.model, std::string(name(row.kv_cache_dtype)), retention_text(row.retention)};
+    for (const engine::PositionLoss& each : row.text->by_position)
+      cells.push_back(each.loss.num_tokens == 0 ? Cell("-")
+                                                : Cell(number(each.loss.perplexity(), 4), each.loss.perplexity()));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+[[nodiscard]] std::vector<std::string> heading(const EvaluationTasks& tasks, const Columns& columns) {
+  std::vector<std::string> lines;
+  if (!tasks.text_file.empty())
+    lines.push_back(std::filesystem::path(tasks.text_file).filename().string() + " in windows of " +
+                    std::to_string(tasks.window) + " tokens, " +
+                    (tasks.mode == engine::ScoringMode::streamed ? "token by token" : "in chunks"));
+  if (goes_beyond_context(tasks))
+    lines.push_back("positions from " + std::to_string(tasks.context) +
+                    " on lie beyond what the models were made for; only with sinks they are never reached");
+  if (!tasks.reference.empty() && !tasks.text_file.empty())
+    lines.push_back("KL and top-1 against " + tasks.reference + ", its cache in the widest format");
+  if (columns.sequence)
+    lines.push_back("KV of " + std::to_string(tasks.decode.context) + ": of a sequence of so many tokens, all layers");
+  if (columns.experts) lines.push_back(expert_heading());
+  if (tasks.decode.steps > 0)
+    lines.push_back("tokens/s: " + std::to_string(tasks.decode.batch) + " x decode at " +
+                    std::to_string(tasks.decode.context) + " tokens of context, median of " +
+                    std::to_string(tasks.decode.steps) + " steps or more");
+  if (columns.speculation)
+    lines.push_back("alone, drafted: " + std::to_string(tasks.max_tokens) + " tokens after each of up to " +
+                    std::to_string(tasks.num_prompts) +
+                    " prompts, all at once, at temperature 0; identical: texts that drafting did not change");
+  return lines;
+}
+
+}  // namespace
+
+Report evaluation_report(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
+  const Columns columns = columns_of(tasks, rows);
+  Report report{"dculab/evaluate/1", heading(tasks, columns), {}, Json::object()};
+  Table table;
+  table.columns = column_names(tasks, columns);
+  report.json["text_file"] = tasks.text_file.empty() ? Json() : Json(tasks.text_file);
+  report.json["window_tokens"] = tasks.text_file.empty() ? Json() : Json(tasks.window);
+  report.json["context_tokens"] = tasks.context;
+  report.json["streamed"] = tasks.mode == engine::ScoringMode::streamed;
+  report.json["reference"] = tasks.reference.empty() ? Json() : Json(tasks.reference);
+  report.json["rows"] = Json::array();
+  for (const EvaluationRow& row : rows) {
+    table.rows.push_back(cells_of(tasks, columns, row));
+    report.json["rows"].push_back(row_json(tasks, row));
+  }
+  report.tables.push_back(std::move(table));
+  if (goes_beyond_context(tasks)) report.tables.push_back(position_table(rows));
+  return report;
+}
+
+}  // namespace dculab::present

@@ -1,0 +1,60 @@
+#include "present/engine/expert_report.hpp"
+
+#include "sim/tables/expert_batch.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] std::string bound_from(const std::optional<sim::ExpertBatch>& batch) {
+  if (!batch) return "memory-bound at every batch";
+  const std::string widening =
+      batch->widens_longer ? "; with fewer, widening their weights takes longer than reading them" : "";
+  return "compute-bound from " + std::to_string(batch->tokens) + (batch->tokens == 1 ? " token" : " tokens") +
+         " a step (" + number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most" +
+         widening + ")";
+}
+
+}  // namespace
+
+std::vector<std::string> expert_columns() { return {"experts/step", "hottest"}; }
+
+std::vector<Cell> expert_cells(const ExpertHistogram& experts) {
+  if (experts.is_empty()) return {Cell("-"), Cell("-")};
+  return {Cell(number(experts.distinct_experts()), experts.distinct_experts()),
+          Cell(percent(experts.hottest_share()), experts.hottest_share())};
+}
+
+std::string expert_heading() {
+  return "experts/step: distinct experts of a layer that a step touched; hottest: the share of the most chosen expert "
+         "in the choices of its layer; means over the layers";
+}
+
+Json expert_json(const ExpertHistogram& experts) {
+  return {{"distinct_per_step", experts.distinct_experts()},
+          {"hottest_share", experts.hottest_share()},
+          {"choices", experts.choices}};
+}
+
+std::string compute_bound_text(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const auto from = [&](const ExpertLoad& load) {
+    EngineOptions loaded = options;
+    loaded.expert_load = load;
+    return bound_from(sim::compute_bound_batch(machine, model, loaded));
+  };
+  const ExpertLoad even;
+  if (options.expert_load == even) return "experts' products are " + from(even);
+  return "experts' products are " + from(even) + " with even loads, " + from(options.expert_load) +
+         " with the load asked for";
+}
+
+Json compute_bound_json(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
+  const auto batch = sim::compute_bound_batch(machine, model, options);
+  if (!batch) return nullptr;
+  return {{"tokens", batch->tokens},
+          {"touched_experts", batch->touched},
+          {"mean_rows", batch->mean_rows},
+          {"longest_rows", batch->longest_rows},
+          {"widens_longer", batch->widens_longer}};
+}
+
+}  // namespace dculab::present

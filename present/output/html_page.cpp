@@ -1,0 +1,76 @@
+#include "present/output/html_page.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace dculab::present {
+namespace {
+
+// report/page.html with style, scripts and D3, made by cmake/DculabReport.cmake.
+constexpr char kTemplateText[] =
+#include "report_page.inc"
+    ;
+constexpr std::string_view kTemplate(kTemplateText, sizeof kTemplateText - 1);
+constexpr std::string_view kTitleMark = "@TITLE@";
+constexpr std::string_view kDataMark = "@DATA@";
+constexpr std::size_t kMostRows = 1000;  // of a table: more are neither read nor fast to show
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+[[nodiscard]] std::string escaped(std::string text) {
+  for (const auto& [from, to] : {std::pair{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) replace(text, from, to);
+  return text;
+}
+
+[[nodiscard]] Json to_json(const Table& table) {
+  Json rows = Json::array();
+  for (std::size_t index = 0; index < std::min(table.rows.size(), kMostRows); ++index) {
+    Json row = Json::array();
+    for (const Cell& cell : table.rows[index]) row.push_back(cell.text);
+    rows.push_back(std::move(row));
+  }
+  return {{"title", table.title},
+          {"columns", table.columns},
+          {"rows", std::move(rows)},
+          {"left_out", table.rows.size() - std::min(table.rows.size(), kMostRows)},
+          {"notes", table.notes}};
+}
+
+// No "<" is left that could end the script element.
+[[nodiscard]] std::string data_of(const Report& report) {
+  Json data{{"schema", report.schema},
+            {"version", DCULAB_VERSION},
+            {"heading", report.heading},
+            {"tables", Json::array()},
+            {"result", report.json}};
+  for (const Table& table : report.tables) data["tables"].push_back(to_json(table));
+  std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  replace(text, "<", "\\u003c");
+  return text;
+}
+
+// "dculab/predict/1" -> "predict: the first line that the command says".
+[[nodiscard]] std::string title_of(const Report& report) {
+  const std::size_t begin = report.schema.find('/') + 1;
+  const std::string command = report.schema.substr(begin, report.schema.find('/', begin) - begin);
+  return "dculab " + command + (report.heading.empty() ? "" : ": " + report.heading.front());
+}
+
+}  // namespace
+
+std::string html_page(const Report& report) {
+  const std::size_t title = kTemplate.find(kTitleMark);
+  const std::size_t data = kTemplate.find(kDataMark);
+  std::string page(kTemplate.substr(0, title));
+  page += escaped(title_of(report));
+  page += kTemplate.substr(title + kTitleMark.size(), data - title - kTitleMark.size());
+  page += data_of(report);
+  page += kTemplate.substr(data + kDataMark.size());
+  return page;
+}
+
+}  // namespace dculab::present

@@ -1,0 +1,13 @@
+// A report as one HTML page that needs nothing else: charts, tables and the data they show.
+#pragma once
+
+#include <string>
+
+#include "present/output/report.hpp"
+
+namespace dculab::present {
+
+// The page is report/page.html with its data; report/charts says what of the JSON is drawn.
+[[nodiscard]] std::string html_page(const Report& report);
+
+}  // namespace dculab::present

@@ -1,0 +1,20 @@
+// Standard output, which may be full, closed or a pipe that nobody reads: what is printed has been written, or the
+// command fails.
+#pragma once
+
+#include <string_view>
+
+namespace dculab::present {
+
+// Gives standard input, output and error that are closed (`>&-`) a descriptor that can be neither read nor written.
+// Else the next file that is opened takes the number, and is overwritten with what is meant for them.
+void occupy_standard_descriptors();
+
+// Writes all of `text` to standard output, or throws InputError with the system's reason. A terminal gets it as
+// printable(), since texts of files are in it; a pipe or a file gets it as it is.
+void print(std::string_view text);
+
+// The same for a full disk that only shows when a file is closed.
+void check_standard_output();
+
+}  // namespace dculab::present

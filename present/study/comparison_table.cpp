@@ -1,0 +1,97 @@
+#include "present/study/comparison_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "config/scenario_file.hpp"
+#include "config/unit_text.hpp"
+
+namespace dculab::present {
+namespace {
+
+constexpr std::array<const char*, 17> kCompared{"steps",
+                                                "output_tokens",
+                                                "total_time",
+                                                "requests_per_second",
+                                                "output_tokens_per_second",
+                                                "goodput",
+                                                "ttft_mean",
+                                                "ttft_p50",
+                                                "ttft_p99",
+                                                "tpot_mean",
+                                                "tpot_p50",
+                                                "tpot_p99",
+                                                "itl_p50",
+                                                "itl_p99",
+                                                "latency_p50",
+                                                "latency_p99",
+                                                "requests_with_few_heads"};
+
+[[nodiscard]] bool is_time(const std::string& metric) {
+  const auto known = std::ranges::find(config::metrics(), metric, &config::Metric::name);
+  return known != config::metrics().end() && known->kind == config::MetricKind::time;
+}
+
+}  // namespace
+
+Table served_replica_table(const engine::ServedWorkload& served) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions", "handed over", "copied out", "copied in"};
+  int number = 0;
+  for (const engine::ServedReplica& replica : served.replicas) {
+    const double busy = replica.busy / served.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
+                          config::short_text(replica.handed_over_bytes),
+                          Cell(config::short_text(replica.sending), replica.sending.value()),
+                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
+  }
+  return table;
+}
+
+Json served_replica_json(const engine::ServedWorkload& served) {
+  Json json = Json::array();
+  for (const engine::ServedReplica& replica : served.replicas)
+    json.push_back({{"role", name(replica.role)},
+                    {"role_switches", replica.role_switches},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / served.metrics.duration()},
+                    {"prompts_handed_over", replica.handed_over},
+                    {"bytes_handed_over", replica.handed_over_bytes.value()},
+                    {"sending_seconds", replica.sending.value()},
+                    {"receiving_seconds", replica.receiving.value()}});
+  return json;
+}
+
+Cell figure_cell(const std::string& metric, double value) {
+  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+}
+
+Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
+  Table table;
+  table.title = "Simulated against measured on this machine";
+  table.columns = {"metric", "simulated", "measured", "off by"};
+  for (const std::string metric : kCompared) {
+    if (!simulated.contains(metric) || !measured.contains(metric)) continue;
+    const double real = measured.at(metric);
+    const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
+    table.rows.push_back({metric, figure_cell(metric, simulated.at(metric)), figure_cell(metric, real),
+                          Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
+  }
+  return table;
+}
+
+Json comparison_json(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
+  Json json = Json::object();
+  for (const std::string metric : kCompared)
+    if (simulated.contains(metric) && measured.contains(metric))
+      json[metric] = {{"simulated", simulated.at(metric)}, {"measured", measured.at(metric)}};
+  return json;
+}
+
+}  // namespace dculab::present

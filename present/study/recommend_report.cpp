@@ -1,0 +1,296 @@
+#include "present/study/recommend_report.hpp"
+
+#include <algorithm>
+
+#include "config/draft_shape_text.hpp"
+#include "config/unit_text.hpp"
+#include "present/study/recommend_groups.hpp"
+#include "present/study/speculation_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/verdict_text.hpp"
+#include "sim/cost/step_price.hpp"
+#include "sim/study/serving_setting.hpp"
+#include "study/decide/attention_difference.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] std::string rate_text(const sim::Served& served) {
+  return number(served.output_tokens_per_second) + " tokens/s";
+}
+
+[[nodiscard]] std::string flip_text(const std::optional<int>& at, const char* sign) {
+  return at ? sign + std::to_string(*at) : "never";
+}
+
+[[nodiscard]] std::vector<Cell> decision_row(const study::Decision& decision) {
+  const study::Candidate* other = decision.runner_up();
+  const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
+  if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
+  const study::Cost margin = decision.margin();
+  return {decision.what,
+          decision.choice().value,
+          other->value,
+          Cell(signed_percent(margin.value, 2), margin.value),
+          signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
+          percent(std::max(decision.preference.resolution, decision.preference.given_up), 1),
+          decision.difference};
+}
+
+[[nodiscard]] std::vector<Cell> tokens_row(const study::BatchedTokensChoice& choice) {
+  std::vector<Cell> row{"max_num_batched_tokens",
+                        std::to_string(choice.candidates[choice.verdict.chosen].max_num_batched_tokens)};
+  const auto& runner_up = choice.verdict.runner_up;
+  if (!runner_up) return {row[0], row[1], "none", "", "", "", ""};
+  const double gain = study::difference(choice.evaluated[choice.verdict.chosen], choice.evaluated[*runner_up]).value;
+  row.emplace_back(std::to_string(choice.candidates[*runner_up].max_num_batched_tokens));
+  row.emplace_back(signed_percent(gain, 2), gain);
+  row.insert(row.end(),
+             {"", percent(study::kServedResolution, 1), choice.by_goodput ? "by goodput" : "by mean latency"});
+  return row;
+}
+
+// "limit: memory, 173 at most"
+[[nodiscard]] std::string limit_text(const sim::Served& served) {
+  const std::string text = "limit: " + std::string(sim::name(served.limit));
+  if (served.batch == served.most) return text;
+  return text + ", " + std::to_string(served.most) + (served.limit == sim::SequenceLimit::gain ? " fit" : " at most");
+}
+
+// "4 x ": how many devices share the model.
+[[nodiscard]] std::string devices_text(const sim::ServingCase& serving) {
+  return serving.tensor_parallel_size == 1 ? "" : std::to_string(serving.tensor_parallel_size) + " x ";
+}
+
+[[nodiscard]] Table choice_table(const study::Recommendation& result) {
+  const sim::ServingCase& serving = result.serving;
+  Table table;
+  table.title = serving.model.name + " on " + devices_text(serving) + serving.machine.name + ": " +
+                std::to_string(serving.load.prompt_tokens) + " + " + std::to_string(serving.load.output_tokens) +
+                " tokens a request";
+  table.columns = {"setting", "choice", "runner-up", "it serves", "90 % interval", "tie", "its attention"};
+  for (const study::Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
+  table.rows.push_back(
+      {"max_num_seqs", std::to_string(result.served.batch), "", "", "", "", limit_text(result.served)});
+  table.rows.push_back(tokens_row(result.batched_tokens));
+  return table;
+}
+
+[[nodiscard]] std::string regret_text(const study::Recommendation& result) {
+  const auto& measured = result.measured;
+  if (measured && measured->regret)
+    return "decision regret over the measured steps, of what is predicted best among them: " +
+           percent(measured->regret->regret, 2) + " (predicted best " +
+           study::heads_text(measured->regret->predicted_best.kv_heads) + ", block " +
+           std::to_string(measured->regret->predicted_best.block_size) + "; measured best " +
+           study::heads_text(measured->regret->measured_best.kv_heads) + ", block " +
+           std::to_string(measured->regret->measured_best.block_size) + ")";
+  if (measured) return "decision regret: no two choices were measured on the same workloads";
+  return std::string("decision regret: not measured") +
+         (result.serving.machine.calibration ? "; give --trace with the steps that were measured on this machine"
+                                             : ", and the machine is known from its data sheet alone");
+}
+
+// Of the median request when it serves as fast as it can.
+[[nodiscard]] std::string full_tpot_text(const study::Recommendation& result) {
+  const Seconds tpot = result.tokens().full_tpot;
+  const std::optional<Seconds>& most = result.serving.load.tpot;
+  return config::short_text(tpot) +
+         (most && tpot > *most ? ", more than the slo's " + config::short_text(*most) : std::string());
+}
+
+[[nodiscard]] std::string summary(const study::Recommendation& result) {
+  const double requests = result.tokens().full_requests_per_second;
+  return "→ serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
+         " requests/s) at most, with " + std::to_string(result.served.batch) + " at a time, TPOT " +
+         full_tpot_text(result) + "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
+         config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
+         std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
+}
+
+// A KV cache of 16 bits a value would do too.
+[[nodiscard]] bool half_serves(const study::Recommendation& result) {
+  for (const study::Decision& decision : result.decisions)
+    for (const study::Candidate& candidate : decision.candidates)
+      if (bits(candidate.setting.kv_cache_dtype) >= 16 && candidate.served.batch > 0) return true;
+  return false;
+}
+
+// A format of the KV cache that the machine's file says nothing of.
+[[nodiscard]] std::string unknown_format(const study::Recommendation& result) {
+  const Dtype dtype = result.setting.kv_cache_dtype;
+  const sim::Machine& machine = result.serving.machine;
+  if (machine.kind == lower::DeviceKind::cpu || bits(dtype) >= 16 || machine.peaks.contains(dtype)) return "";
+  const std::string format(name(dtype));
+  return "warning: whether " + machine.name + " computes in " + format +
+         " is not known, its file has no rate for it: " +
+         "values are taken to be stored so and converted before they are multiplied, by a kernel that " +
+         "its build of vLLM may lack" + (half_serves(result) ? "; --kv-cache-dtype f16 does without" : "");
+}
+
+// Fewer of the simulated requests meet the service level than should.
+[[nodiscard]] std::string missed_objective(const study::Recommendation& result) {
+  const study::BatchedTokens& chosen = result.tokens();
+  if (chosen.slo_attainment >= result.slo_share) return "";
+  return "warning: of the simulated requests " + percent(chosen.slo_attainment, 2) + " meet the slo, where " +
+         percent(result.slo_share, 2) + " should; TTFT P90 is " + config::short_text(chosen.ttft_p90) + ", TPOT P90 " +
+         config::short_text(chosen.tpot_p90);
+}
+
+// What cannot be told apart from the block size, and what the others cost.
+[[nodiscard]] std::string block_size_line(const study::Recommendation& result) {
+  for (const study::Decision& decision : result.decisions)
+    if (decision.key == "kv_cache.block_size" && decision.candidates.size() > 1)
+      return "→ " + result.serving.machine.name + ", " + study::heads_text(result.setting.kv_heads) + ": block size " +
+             decision.choice().value + "; " + costs_text(decision.evaluated, decision.verdict) +
+             (decision.by_requests ? " (memory is short: requests served with each)" : "");
+  return "";
+}
+
+void add_notes(const study::Recommendation& result, Table& table) {
+  if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
+  table.notes.push_back(summary(result));
+  const std::string options = vllm_options(result);
+  table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
+                                        : "vLLM: " + options);
+  if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
+    table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
+                          " requests/s arrive, more than are served: the queue grows");
+  for (const std::string& warning : {missed_objective(result), unknown_format(result)})
+    if (!warning.empty()) table.notes.push_back(warning);
+  if (result.measured)
+    table.notes.insert(table.notes.end(), result.measured->refused.begin(), result.measured->refused.end());
+  table.notes.push_back(regret_text(result));
+}
+
+// Of a decode step of as many sequences as are served at a time.
+[[nodiscard]] sim::Prices decode_prices(const study::Recommendation& result) {
+  const StepPlan plan =
+      sim::decode_step(result.serving, result.setting, result.served.batch, result.serving.mean_context()).plan;
+  return [plan](const sim::Machine& machine) { return std::vector{sim::price_step(machine, plan).seconds}; };
+}
+
+[[nodiscard]] Table flip_table(const study::Recommendation& result) {
+  Table table;
+  table.title = "Where a decode step alone decides otherwise than at batch " + std::to_string(result.served.batch) +
+                ", context " + std::to_string(result.serving.mean_context());
+  table.columns = {"setting", "between", "down to batch", "from batch", "down to context", "from context"};
+  const auto add = [&table](const std::string& what, const std::string& between, const sim::Flips& batch,
+                            const sim::Flips& context) {
+    table.rows.push_back({what, between, flip_text(batch.below, "≤ "), flip_text(batch.above, "≥ "),
+                          flip_text(context.below, "≤ "), flip_text(context.above, "≥ ")});
+  };
+  for (const study::Decision& decision : result.decisions) {
+    if (decision.runner_up() == nullptr) continue;
+    add(decision.what, decision.choice().value + " and " + decision.runner_up()->value, decision.by_batch,
+        decision.by_context);
+    if (!decision.step_agrees)
+      table.notes.push_back(decision.what + ": here a step alone prefers " + decision.runner_up()->value +
+                            "; how many sequences fit, and their prefills, decide");
+  }
+  const study::StepBound& bound = result.bound;
+  std::string others;
+  for (const std::string& other : {bound.below_batch, bound.above_batch, bound.below_context, bound.above_context})
+    if (!other.empty() && others.find(other) == std::string::npos) others += (others.empty() ? "" : ", ") + other;
+  add("bound of the step", bound.name + (others.empty() ? "" : " and " + others), bound.by_batch, bound.by_context);
+  return table;
+}
+
+[[nodiscard]] Table kernel_table(const study::Recommendation& result) {
+  Table table;
+  table.title = "What the kernels of each stack allow";
+  table.columns = {"stack", "block sizes", "best", "KV dtype", "partition", "output", "against choice", "why not"};
+  for (const study::StackChoice& each : result.stacks) {
+    std::vector<Cell> row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
+    if (each.best) {
+      const double gain = each.best->served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
+      row.insert(row.end(), {each.best->value, std::string(name(each.best->setting.kv_cache_dtype)),
+                             study::sizes_text(each.limits.partition_tokens),
+                             Cell(rate_text(each.best->served), each.best->served.output_tokens_per_second),
+                             Cell(signed_percent(gain, 2), gain), ""});
+    } else {
+      row.insert(row.end(), {"", "", study::sizes_text(each.limits.partition_tokens), "", "", each.limits.why_not});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] Table tokens_table(const study::Recommendation& result) {
+  Table table;
+  table.title = "max_num_batched_tokens, requests simulated";
+  if (result.offered_requests_per_second > 0)
+    table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
+                   (result.offered_by_us ? ", " + percent(study::kOfferedShare, 1) + " of the closed form's rate" : "");
+  table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
+                   "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
+  for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
+    const study::BatchedTokens& each = result.batched_tokens.candidates[index];
+    table.rows.push_back(
+        {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.verdict.chosen ? " *" : ""),
+         Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
+         Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
+         Cell(number(each.goodput) + " requests/s", each.goodput),
+         Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
+         Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
+         Cell(config::short_text(each.latency_mean), each.latency_mean.value()), std::to_string(each.preemptions)});
+  }
+  table.notes = {
+      "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "
+      "alone, costs hardly more than in large ones. At most: while the queue never empties; what carries less than is "
+      "needed is not chosen."};
+  return table;
+}
+
+}  // namespace
+
+std::string vllm_options(const study::Recommendation& result) {
+  const study::StackChoice* kernel = nullptr;
+  for (const study::StackChoice& each : result.stacks)
+    if (each.best && each.limits.stack.program == "vLLM" && kernel == nullptr) kernel = &each;
+  const Dtype dtype = result.setting.kv_cache_dtype;
+  const bool half = dtype == Dtype::f16 || dtype == Dtype::bf16;
+  if (kernel == nullptr || !(half || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2)) return "";
+  return "--block-size " + std::to_string(kernel->best->setting.block_size) + " --kv-cache-dtype " +
+         (half ? std::string("auto") : std::string(name(dtype))) + " --max-num-seqs " +
+         std::to_string(result.served.batch) + " --max-num-batched-tokens " +
+         std::to_string(result.tokens().max_num_batched_tokens);
+}
+
+// What is drafted, if it pays.
+[[nodiscard]] std::string drafts_verdict(const study::Recommendation& result) {
+  const std::string at = " with " + std::to_string(result.served.batch) + " at a time";
+  const study::DraftCandidates& drafts = *result.drafts;
+  const auto best = study::best_draft(drafts.outcomes);
+  const std::string asked = "; break-even batch of the scenario's own draft: " + break_even_text(drafts.break_even);
+  if (!best) return "→ no drafts: they do not pay" + at + asked;
+  const study::DraftOutcome& draft = drafts.outcomes[*best];
+  return "→ num_speculative_tokens " + config::draft_shape_text(draft.shape) + at + ": speed-up " +
+         number(draft.speed_up) + " of a decode step (90 % interval " + number(draft.low) + " to " +
+         number(draft.high) + ")" + asked;
+}
+
+[[nodiscard]] Table drafts_of(const study::Recommendation& result) {
+  std::vector<StudiedDraft> studied;
+  for (const study::DraftOutcome& outcome : result.drafts->outcomes)
+    studied.push_back(
+        {{{"engine.speculative_config.num_speculative_tokens", config::draft_shape_text(outcome.shape)}}, outcome});
+  Table table = drafts_table("Drafts, all else as chosen without them", studied);
+  table.notes.push_back(drafts_verdict(result));
+  return table;
+}
+
+void add_serving_recommendation(const study::Recommendation& result, Report& report) {
+  report.tables.push_back(choice_table(result));
+  add_notes(result, report.tables.back());
+  const Json leans_on = add_leanings(result.serving.machine, decode_prices(result), report);
+  report.tables.push_back(flip_table(result));
+  report.tables.push_back(group_table(result));
+  report.tables.push_back(kernel_table(result));
+  report.tables.push_back(tokens_table(result));
+  if (result.drafts) report.tables.push_back(drafts_of(result));
+  report.json["recommendations"].push_back(to_json(result));
+  report.json["recommendations"].back()["leans_on"] = leans_on;
+}
+
+}  // namespace dculab::present

@@ -1,0 +1,142 @@
+#include "present/study/recommendation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "config/unit_text.hpp"
+#include "present/values/verdict_text.hpp"
+#include "sim/calibration/confidence.hpp"
+#include "sim/memory/capacity.hpp"
+#include "study/decide/attention_difference.hpp"
+#include "study/scenario/resolve.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] std::map<sim::Choice, study::AttentionCauses> causes_by_choice(
+    const std::vector<study::PricedPoint>& points) {
+  std::map<sim::Choice, int> counts;
+  for (const study::PricedPoint& priced : points) ++counts[priced.point->choice];
+  std::map<sim::Choice, study::AttentionCauses> result;
+  for (const study::PricedPoint& priced : points)
+    study::add_to(result[priced.point->choice], priced.plan, priced.price, 1.0 / counts[priced.point->choice]);
+  return result;
+}
+
+// The alternatives along one axis, the other held at the recommended value.
+[[nodiscard]] Table why_table(const std::map<sim::Choice, study::AttentionCauses>& causes,
+                              const study::EvaluatedChoices& choices, sim::Choice best, bool along_blocks) {
+  Table table;
+  table.title = along_blocks ? "Block sizes at " + study::heads_text(best.kv_heads)
+                             : "KV heads at block size " + std::to_string(best.block_size);
+  table.columns = {along_blocks ? "block" : "KV heads",
+                   "step",
+                   "against choice",
+                   "attention",
+                   "KV bytes",
+                   "look-ups",
+                   "KV waste",
+                   "what differs most"};
+  const study::AttentionCauses& reference = causes.at(best);
+  for (const auto& [choice, cause] : causes) {
+    if (!choices.contains(choice)) continue;
+    const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
+    if (!on_axis) continue;
+    const bool chosen = choice == best;
+    const bool slower = cause.step >= reference.step;
+    table.rows.push_back(
+        {std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
+         Cell(config::short_text(Seconds(cause.step)), cause.step),
+         chosen ? Cell("", 0)
+         : choices.at(choice).figure == 0
+             ? Cell("no room", 0)
+             : Cell(signed_percent(cause.step / reference.step - 1, 2), cause.step / reference.step - 1),
+         Cell(config::short_text(Seconds(cause.attention)), cause.attention),
+         Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
+         Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
+         chosen ? ""
+                : (slower ? "more " + study::largest_cause(reference, cause)
+                          : "less " + study::largest_cause(cause, reference))});
+  }
+  return table;
+}
+
+[[nodiscard]] std::string group_text(int kv_heads, int query_heads) {
+  return study::heads_text(kv_heads) + " (group size " + std::to_string(query_heads / kv_heads) + ")";
+}
+
+[[nodiscard]] std::string block_text(const study::StepDecision& decision, const std::string& machine) {
+  return "→ " + machine + ", " + study::heads_text(decision.choice.kv_heads) + ": block size " +
+         std::to_string(decision.choice.block_size) + "; " +
+         costs_text(decision.blocks.evaluated, decision.blocks.verdict);
+}
+
+[[nodiscard]] std::string heads_line(const study::StepDecision& decision, const study::HeadsQuestion& question,
+                                     const std::string& machine) {
+  const std::string kept = group_text(decision.choice.kv_heads, question.query_heads);
+  if (question.accuracy)
+    return "→ " + machine + ": " + kept + ", the most within " + percent(question.speed_tie, 2) +
+           " of the fastest, of the model's own " + std::to_string(question.own) + " and those that lose at most " +
+           percent(question.tolerance, 2) + " of " + question.accuracy->metric + ", as measured on " +
+           question.accuracy->model;
+  return "→ " + machine + ": no number of KV heads is recommended, for the accuracy of " + question.model +
+         " with others than its own " + std::to_string(question.own) +
+         " is not known: a front of speed against KV heads kept";
+}
+
+[[nodiscard]] Json choice_json(sim::Choice choice, const study::EvaluatedChoices& choices) {
+  return {{"num_key_value_heads", choice.kv_heads},
+          {"block_size", choice.block_size},
+          {"step_seconds", 1 / choices.at(choice).figure}};
+}
+
+[[nodiscard]] Json decision_json(const study::StepDecision& decision, const study::EvaluatedChoices& choices,
+                                 const study::HeadsQuestion& question) {
+  Json json = choice_json(decision.choice, choices);
+  json["fastest"] = choice_json(decision.fastest, choices);
+  const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
+    return choice.kv_heads == question.own && choices.at(choice).figure > 0;
+  });
+  if (own != decision.kv_heads.choices.end()) {
+    json["own_kv_heads"] = choice_json(*own, choices);
+    json["own_kv_heads"]["slower"] = choices.at(decision.choice).figure / choices.at(*own).figure - 1;
+  }
+  json["kv_heads_by"] = question.accuracy ? "accuracy" : "own";
+  json["block_sizes"] = costs_json(decision.blocks.evaluated, decision.blocks.verdict);
+  json["kv_heads_front"] = Json::array();
+  for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
+    if (decision.front[index]) json["kv_heads_front"].push_back(choice_json(decision.kv_heads.choices[index], choices));
+  return json;
+}
+
+}  // namespace
+
+void add_recommendation(const std::vector<study::PricedPoint>& points, const study::HeadsQuestion& question,
+                        const sim::Machine& machine, Report& report, Json& json) {
+  const study::EvaluatedChoices choices = study::evaluated(points, machine);
+  std::vector<std::string>& notes = report.tables.back().notes;
+  if (choices.size() < 2) {
+    notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
+    return;
+  }
+  const auto decision = study::step_decision(choices, question, machine);
+  if (!decision) {
+    notes.push_back("→ " + machine.name + ": no number of KV heads of the sweep loses at most " +
+                    percent(question.tolerance, 2) + " of " + question.accuracy->metric);
+    return;
+  }
+  const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
+  if (decision->blocks.choices.size() > 1) {
+    report.tables.push_back(why_table(causes, choices, decision->choice, true));
+    report.tables.back().notes.push_back(block_text(*decision, machine.name));
+  }
+  if (decision->kv_heads.choices.size() > 1) {
+    report.tables.push_back(why_table(causes, choices, decision->choice, false));
+    report.tables.back().notes.push_back(heads_line(*decision, question, machine.name));
+  }
+  json["recommendation"] = decision_json(*decision, choices, question);
+}
+
+}  // namespace dculab::present

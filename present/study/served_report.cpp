@@ -1,0 +1,224 @@
+#include "present/study/served_report.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "config/unit_text.hpp"
+#include "present/study/validation_report.hpp"
+
+namespace dculab::present {
+namespace {
+
+using config::kServedMetrics;
+using config::ServedFigure;
+using config::ServedMetric;
+using study::ServedRow;
+
+[[nodiscard]] const char* text_of(config::Stated stated) {
+  if (stated == config::Stated::unknown) return "unknown";
+  return stated == config::Stated::yes ? "yes" : "no";
+}
+
+void add_metric_columns(Table& table) {
+  for (int metric = 0; metric < kServedMetrics; ++metric)
+    table.columns.emplace_back(config::name(static_cast<ServedMetric>(metric)));
+}
+
+// Adds a row for `name` where the last one is not its, and returns it.
+[[nodiscard]] std::vector<Cell>& row_of(Table& table, const std::string& name) {
+  if (table.rows.empty() || table.rows.back().front().raw != name) {
+    table.rows.emplace_back(1 + kServedMetrics, Cell(""));
+    table.rows.back().front() = name;
+  }
+  return table.rows.back();
+}
+
+[[nodiscard]] Table score_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Median |error| and, in brackets, of how many rows; error = predicted / measured - 1";
+  table.columns = {"predicted by"};
+  add_metric_columns(table);
+  for (const study::ServedScore& score : served.scores)
+    row_of(table, score.who)[1 + static_cast<std::size_t>(score.metric)] =
+        Cell(percent(score.error.median_abs_error) + " (" + std::to_string(score.error.count) + ")",
+             score.error.median_abs_error);
+  return table;
+}
+
+[[nodiscard]] Table common_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Median |error| where a rival and dculab both predict: ours / theirs (rows)";
+  table.columns = {"rival"};
+  add_metric_columns(table);
+  for (const study::CommonScore& score : served.common)
+    row_of(table, score.rival)[1 + static_cast<std::size_t>(score.metric)] =
+        Cell(percent(score.ours.median_abs_error) + " / " + percent(score.theirs.median_abs_error) + " (" +
+             std::to_string(score.ours.count) + ")");
+  return table;
+}
+
+[[nodiscard]] Table run_table(const study::ServedRuns& served) {
+  Table table;
+  table.title = "Our error of each run";
+  table.columns = {"experiment", "stage", "model", "devices", "requests/s", "CPU offload"};
+  add_metric_columns(table);
+  const ServedFigure* last = nullptr;
+  for (const auto& [figure, predicted] : served.rows) {
+    if (last == nullptr || last->experiment != figure.experiment || last->stage != figure.stage) {
+      std::string rates;
+      for (const double rate : figure.load.requests_per_second) rates += (rates.empty() ? "" : "+") + number(rate);
+      table.rows.push_back({figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices),
+                            rates, text_of(figure.cpu_offload)});
+      table.rows.back().resize(6 + kServedMetrics, Cell(""));
+    }
+    last = &figure;
+    const double error = predicted / figure.measured - 1;
+    table.rows.back()[6 + static_cast<std::size_t>(figure.metric)] = Cell(signed_percent(error), error);
+  }
+  return table;
+}
+
+// Every row with every rival, for programs.
+[[nodiscard]] Table row_table(const study::ServedRuns& served) {
+  std::set<std::string> rivals;
+  for (const ServedRow& row : served.rows)
+    for (const auto& [rival, time] : row.figure.predicted_by) rivals.insert(rival);
+  Table table;
+  table.columns = {"line", "experiment", "stage", "metric", "measured", "predicted", "error"};
+  for (const std::string& rival : rivals) table.columns.push_back(rival);
+  for (const ServedRow& row : served.rows) {
+    const ServedFigure& figure = row.figure;
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells = {std::to_string(figure.line),
+             figure.experiment,
+             figure.stage,
+             std::string(config::name(figure.metric)),
+             Cell(config::short_text(figure.measured), figure.measured.value()),
+             Cell(config::short_text(row.predicted), row.predicted.value()),
+             Cell(signed_percent(row.error()), row.error())};
+    for (const std::string& rival : rivals) {
+      const auto found = figure.predicted_by.find(rival);
+      cells.push_back(found == figure.predicted_by.end()
+                          ? Cell("")
+                          : Cell(config::short_text(found->second), found->second.value()));
+    }
+  }
+  return table;
+}
+
+[[nodiscard]] Json rows_json(const study::ServedRuns& served) {
+  Json rows = Json::array();
+  for (const ServedRow& row : served.rows) {
+    const ServedFigure& figure = row.figure;
+    Json rivals = Json::object();
+    for (const auto& [rival, time] : figure.predicted_by) rivals[rival] = time.value();
+    rows.push_back({{"line", figure.line},
+                    {"experiment", figure.experiment},
+                    {"stage", figure.stage},
+                    {"model", figure.load.model},
+                    {"machine", figure.load.machine},
+                    {"devices", figure.load.devices},
+                    {"workload", figure.workload},
+                    {"cpu_offload", text_of(figure.cpu_offload)},
+                    {"metric", config::name(figure.metric)},
+                    {"measured", figure.measured.value()},
+                    {"predicted", row.predicted.value()},
+                    {"error", row.error()},
+                    {"predicted_by", std::move(rivals)}});
+  }
+  return rows;
+}
+
+[[nodiscard]] Json scores_json(const study::ServedRuns& served) {
+  Json scores = Json::array();
+  for (const study::ServedScore& score : served.scores)
+    scores.push_back({{"predicted_by", score.who},
+                      {"metric", config::name(score.metric)},
+                      {"count", score.error.count},
+                      {"median_abs_error", score.error.median_abs_error},
+                      {"p90_abs_error", score.error.p90_abs_error},
+                      {"bias", score.error.bias}});
+  return scores;
+}
+
+[[nodiscard]] Json common_json(const study::ServedRuns& served) {
+  Json scores = Json::array();
+  for (const study::CommonScore& score : served.common)
+    scores.push_back({{"rival", score.rival},
+                      {"metric", config::name(score.metric)},
+                      {"count", score.ours.count},
+                      {"median_abs_error", score.ours.median_abs_error},
+                      {"rival_median_abs_error", score.theirs.median_abs_error}});
+  return scores;
+}
+
+// A run that is left out has a row for each metric: a line for each reason is enough.
+void add_unpriced(const study::ServedRuns& served, Report& report) {
+  std::map<std::string, std::pair<int, std::set<std::string>>> by_reason;
+  Json& list = report.json["not_priced"] = Json::array();
+  for (const study::LeftOutRow& row : served.unpriced) {
+    auto& [rows, experiments] = by_reason[row.reason];
+    ++rows;
+    experiments.insert(row.id);
+    list.push_back({{"line", row.line}, {"id", row.id}, {"reason", row.reason}});
+  }
+  for (const auto& [reason, left_out] : by_reason) {
+    std::string names;
+    for (const std::string& experiment : left_out.second) names += (names.empty() ? "" : ", ") + experiment;
+    report.heading.push_back("not priced: " + std::to_string(left_out.first) + " rows of experiment " + names + ": " +
+                             reason);
+  }
+}
+
+[[nodiscard]] Table fit_table(const std::vector<study::FittedWithout>& fits) {
+  Table table;
+  table.title = "What the other experiments teach of each one's server, beside the stack's file";
+  table.columns = {"without", "host.per_request", "sampler.per_step", "sampler.per_logit"};
+  const auto factor = [](double value) { return Cell(number(value) + " x", value); };
+  for (const auto& [experiment, figures] : fits)
+    table.rows.push_back({experiment, Cell("+ " + config::short_text(figures.per_request), figures.per_request.value()),
+                          factor(figures.sampler_step), factor(figures.sampler_logit)});
+  return table;
+}
+
+[[nodiscard]] Json fits_json(const std::vector<study::FittedWithout>& fits) {
+  Json json = Json::array();
+  for (const auto& [experiment, figures] : fits)
+    json.push_back({{"without", experiment},
+                    {"host.per_request", figures.per_request.value()},
+                    {"sampler.per_step", figures.sampler_step},
+                    {"sampler.per_logit", figures.sampler_logit}});
+  return json;
+}
+
+}  // namespace
+
+void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report) {
+  report.heading.push_back("assumed: " + std::to_string(choices.prompts) + " different prompts take turns, and " +
+                           (choices.prefix_tokens
+                                ? "the first " + std::to_string(*choices.prefix_tokens) + " tokens of each repeat"
+                                : std::string("repeat whole")) +
+                           "; seed " + std::to_string(choices.seed));
+  add_unpriced(served, report);
+  report.json["rows"] = rows_json(served);
+  report.json["scores"] = scores_json(served);
+  report.json["common"] = common_json(served);
+  if (format == Format::csv) {
+    report.tables.push_back(row_table(served));
+    return;
+  }
+  report.tables.push_back(score_table(served));
+  if (!served.common.empty()) report.tables.push_back(common_table(served));
+  report.tables.push_back(run_table(served));
+}
+
+void add_served_left_out(const study::ServedLeftOut& left_out, const study::ServedChoices& choices, Format format,
+                         Report& report) {
+  add_served(left_out.runs, choices, format, report);
+  report.json["fitted_without"] = fits_json(left_out.fits);
+  if (format != Format::csv) report.tables.push_back(fit_table(left_out.fits));
+}
+
+}  // namespace dculab::present

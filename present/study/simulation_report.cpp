@@ -1,0 +1,159 @@
+#include "present/study/simulation_report.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "config/unit_text.hpp"
+#include "present/study/comparison_table.hpp"
+#include "study/scenario/axis_title.hpp"
+
+namespace dculab::present {
+namespace {
+
+constexpr std::array kShown{"requests_per_second",
+                            "output_tokens_per_second",
+                            "goodput",
+                            "ttft_p50",
+                            "ttft_p99",
+                            "tpot_p50",
+                            "tpot_p99",
+                            "itl_p99",
+                            "latency_p50",
+                            "latency_p99"};
+
+[[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
+  Json json = Json::array();
+  for (const sim::ReplicaRun& replica : run.replicas) {
+    json.push_back({{"role", name(replica.role)},
+                    {"requests", replica.requests},
+                    {"steps", replica.num_steps},
+                    {"preemptions", replica.num_preemptions},
+                    {"utilization", replica.busy / run.metrics.duration()}});
+    if (replica.role_switches > 0) json.back()["role_switches"] = replica.role_switches;
+  }
+  return json;
+}
+
+// Of padding and of duplicate prompts.
+[[nodiscard]] std::int64_t skipped_tokens(const study::Simulation& simulation) {
+  return simulation.run.metrics.padding_tokens() + simulation.run.metrics.duplicate_tokens();
+}
+
+}  // namespace
+
+HeadSetFigures head_sets_of(const study::Simulation& simulation) {
+  return {.counts = simulation.run.head_sets,
+          .many = simulation.server.model.heads().num_key_value_heads,
+          .few = simulation.server.few_heads->model.heads().num_key_value_heads,
+          .few_weights = simulation.run.few_heads_weights};
+}
+
+DraftFigures drafts_of(const sim::ServingRun& run) {
+  return {.counts = run.drafts, .drafting = run.drafting, .verifying = run.busy - run.drafting};
+}
+
+std::string preemption_text(const sim::ServingRun& run) {
+  const std::string text = std::to_string(run.num_preemptions) + " preemptions";
+  if (run.swaps.preemptions == 0) return text;
+  const auto time = run.time_by_bound.find("swap");
+  return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
+         config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
+         config::short_text(time->second) + ")";
+}
+
+std::string trust_text(const sim::StepConfidence& trust) {
+  return number(trust.low) + " to " + number(trust.high) + " times their price at 90 % (" +
+         std::string(sim::explanation(trust.basis)) + ")";
+}
+
+Table interval_table(const study::Simulation& simulation) {
+  Table table;
+  table.title = "90 % intervals";
+  table.columns = {"figure", "simulated", "from", "to"};
+  for (const std::string metric : kShown) {
+    const auto interval = simulation.intervals.find(metric);
+    if (interval == simulation.intervals.end()) continue;
+    table.rows.push_back({metric, figure_cell(metric, simulation.figures.at(metric)),
+                          figure_cell(metric, interval->second.low), figure_cell(metric, interval->second.high)});
+  }
+  table.notes = {"The same requests served twice more, with all steps at either end of what they take: " +
+                 trust_text(simulation.trust) + "."};
+  if (simulation.server.deployment.is_disaggregated())
+    table.notes.emplace_back("KV transfers between replicas take what they are priced in all three.");
+  return table;
+}
+
+Table sweep_table(const std::vector<study::Simulation>& all) {
+  Table table;
+  table.columns = {"machine"};
+  for (const auto& [key, value] : all.front().choices) table.columns.push_back(study::axis_title(key));
+  for (const char* column : {"requests/s", "output tokens/s", "TTFT P50", "TTFT P99", "TPOT P50", "TPOT P99", "goodput",
+                             "KV blocks used at most", "preemptions"})
+    table.columns.emplace_back(column);
+  const bool has_few = std::ranges::any_of(all, [](const auto& each) { return each.server.few_heads.has_value(); });
+  if (has_few) table.columns.emplace_back("requests with few KV heads");
+  const bool skips = std::ranges::any_of(all, [](const study::Simulation& each) { return skipped_tokens(each) > 0; });
+  if (skips) table.columns.emplace_back("skipped tokens");
+  for (const study::Simulation& simulation : all) {
+    std::vector<Cell> row{simulation.machine};
+    for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
+    const auto add_rate = [&](const char* metric) {
+      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
+    };
+    add_rate("requests_per_second");
+    add_rate("output_tokens_per_second");
+    for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
+      const auto figure = simulation.figures.find(metric);
+      if (figure == simulation.figures.end())
+        row.emplace_back("");
+      else
+        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
+    }
+    add_rate("goodput");
+    const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) /
+                        static_cast<double>(simulation.run.num_blocks);
+    row.emplace_back(percent(used), used);
+    row.emplace_back(std::to_string(simulation.run.num_preemptions));
+    if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
+    if (skips) row.emplace_back(std::to_string(skipped_tokens(simulation)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Json to_json(const study::Simulation& simulation) {
+  const sim::ServingRun& run = simulation.run;
+  Json json{{"machine", simulation.machine}, {"choices", Json::object()}};
+  for (const auto& [key, value] : simulation.choices) json["choices"][key] = value;
+  json["requests"] = run.metrics.requests();
+  if (run.one_in > 1) json["one_in"] = run.one_in;
+  json["requests_within_slo"] = run.metrics.requests_within_objective();
+  json["prompt_tokens"] = run.metrics.prompt_tokens();
+  json["cached_prompt_tokens"] = run.metrics.cached_tokens();
+  if (run.metrics.stored_tokens() > 0) json["stored_prompt_tokens"] = run.metrics.stored_tokens();
+  add_skipped(run.metrics.padding_tokens(), run.metrics.duplicate_tokens(), json);
+  json["output_tokens"] = run.metrics.output_tokens();
+  for (const auto& [metric, figure] : simulation.figures) json[metric] = figure;
+  json["steps"] = run.num_steps;
+  json["busy_seconds"] = run.busy.value();
+  json["preemptions"] = run.num_preemptions;
+  if (run.drafts.num_drafts > 0) json["speculation"] = draft_json(drafts_of(run));
+  if (simulation.server.few_heads) json["groups_by_load"] = head_set_json(head_sets_of(simulation));
+  if (run.swaps.preemptions > 0)
+    json["swaps"] = {{"preemptions", run.swaps.preemptions},
+                     {"bytes_out", run.swapped_out.value()},
+                     {"bytes_in", run.swapped_in.value()},
+                     {"seconds", run.time_by_bound.at("swap").value()}};
+  if (run.replicas.size() > 1) json["replicas"] = replicas_json(run);
+  json["num_blocks"] = run.num_blocks;
+  json["most_used_blocks"] = run.timeline.most_used_blocks();
+  for (const auto& [bound, time] : run.time_by_bound) json["seconds_by_bound"][bound] = time.value();
+  json["basis"] = sim::name(simulation.trust.basis);
+  json["step_time_interval"] = {simulation.trust.low, simulation.trust.high};  // over their prices
+  for (const auto& [metric, interval] : simulation.intervals) json["intervals"][metric] = {interval.low, interval.high};
+  if (!simulation.measured.empty()) json["measured"] = comparison_json(simulation.figures, simulation.measured);
+  json["timeline"] = timeline_json(run.timeline);
+  return json;
+}
+
+}  // namespace dculab::present

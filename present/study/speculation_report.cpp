@@ -1,0 +1,166 @@
+#include "present/study/speculation_report.hpp"
+
+#include "config/draft_shape_text.hpp"
+#include "config/unit_text.hpp"
+#include "study/scenario/axis_title.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] Cell seconds_cell(Seconds time) { return {config::short_text(time), time.value()}; }
+
+[[nodiscard]] Cell times_cell(double factor) { return {number(factor) + " x", factor}; }
+
+[[nodiscard]] std::string interval_text(const study::DraftOutcome& outcome) {
+  return number(outcome.low) + " .. " + number(outcome.high);
+}
+
+// Titles and values of what the advice is about, beside the batch.
+[[nodiscard]] std::vector<std::string> other_titles(const std::vector<study::DraftAdvice>& advice) {
+  std::vector<std::string> titles;
+  for (const auto& [key, value] : advice.front().others) titles.push_back(study::axis_title(key));
+  return titles;
+}
+
+[[nodiscard]] std::vector<Cell> other_cells(const study::DraftAdvice& advice) {
+  std::vector<Cell> cells;
+  for (const auto& [key, value] : advice.others) cells.emplace_back(value);
+  return cells;
+}
+
+}  // namespace
+
+std::string break_even_text(const study::BreakEven& pays) {
+  if (pays.batch == 0) return "pays at none";
+  return std::to_string(pays.batch) + (pays.is_all ? ", all that fit" : "");
+}
+
+Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& drafts) {
+  Table table;
+  table.title = title;
+  for (const auto& [key, value] : drafts.front().choices) table.columns.push_back(study::axis_title(key));
+  for (const char* column :
+       {"plain step", "verifying", "drafting", "tokens a step", "speed-up", "90 % interval", "room"})
+    table.columns.emplace_back(column);
+  for (const StudiedDraft& draft : drafts) {
+    const study::DraftOutcome& outcome = draft.outcome;
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const auto& [key, value] : draft.choices) row.emplace_back(value);
+    row.push_back(seconds_cell(outcome.times.plain));
+    row.push_back(seconds_cell(outcome.times.verify));
+    row.push_back(seconds_cell(outcome.times.drafting));
+    row.emplace_back(number(outcome.tokens), outcome.tokens);
+    row.push_back(times_cell(outcome.speed_up));
+    row.emplace_back(interval_text(outcome));
+    row.emplace_back(outcome.fits ? "yes" : "no");
+  }
+  table.notes.emplace_back(
+      "Speed-up: tokens a step * plain step / (verifying + drafting). Tokens a step, the model's own among them, "
+      "follow from the acceptance, which is given.");
+  return table;
+}
+
+Table advice_table(const std::vector<study::DraftAdvice>& advice) {
+  Table table;
+  table.title = "How many tokens to draft";
+  table.columns = other_titles(advice);
+  for (const char* column : {"batch", "draft", "tokens a step", "speed-up", "90 % interval"})
+    table.columns.emplace_back(column);
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfBatch& of_batch : each.batches) {
+      std::vector<Cell> row = other_cells(each);
+      row.emplace_back(std::to_string(of_batch.batch));
+      if (of_batch.best) {
+        row.emplace_back(config::draft_shape_text(of_batch.best->shape));
+        row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
+        row.push_back(times_cell(of_batch.best->speed_up));
+        row.emplace_back(interval_text(*of_batch.best));
+      } else {
+        row.insert(row.end(), {"none", "1", times_cell(1), ""});
+      }
+      table.rows.push_back(std::move(row));
+    }
+  table.notes.push_back("Of drafts whose speed-up is within " + percent(study::kAlikeSpeedUp) +
+                        " of the largest, the one with the fewest tokens.");
+  return table;
+}
+
+Table break_even_table(const std::vector<study::DraftAdvice>& advice) {
+  Table table;
+  table.title = "Up to which batch a draft pays";
+  table.columns = other_titles(advice);
+  for (const char* column : {"draft", "break-even batch"}) table.columns.emplace_back(column);
+  for (const study::DraftAdvice& each : advice)
+    for (const study::DraftAdvice::OfShape& of_shape : each.shapes) {
+      std::vector<Cell> row = other_cells(each);
+      row.emplace_back(config::draft_shape_text(of_shape.shape));
+      row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
+      table.rows.push_back(std::move(row));
+    }
+  return table;
+}
+
+Table reported_drafts_table(const std::string& title, const std::vector<study::ReportedDraft>& drafts) {
+  Table table;
+  table.title = title;
+  table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
+                   "priced",  "interval", "simulated", "reported"};
+  for (const study::ReportedDraft& draft : drafts)
+    table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
+                          Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
+                          times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
+                          interval_text(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
+                          draft.reported ? times_cell(*draft.reported) : Cell("")});
+  table.notes.emplace_back(
+      "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
+      "step that verifies to last as long as a plain one. Simulated: TPOT of served requests, without drafts over "
+      "with.");
+  return table;
+}
+
+Json to_json(const study::DraftOutcome& outcome) {
+  return {{"batch", outcome.batch},
+          {"draft", config::draft_shape_text(outcome.shape)},
+          {"num_speculative_tokens", outcome.shape.depth()},
+          {"draft_tokens", outcome.shape.num_tokens()},
+          {"plain_step_seconds", outcome.times.plain.value()},
+          {"verify_step_seconds", outcome.times.verify.value()},
+          {"drafting_seconds", outcome.times.drafting.value()},
+          {"expected_tokens", outcome.tokens},
+          {"speed_up", outcome.speed_up},
+          {"interval", {outcome.low, outcome.high}},
+          {"fits", outcome.fits}};
+}
+
+Json to_json(const study::DraftAdvice& advice) {
+  Json json{{"choices", choices_json(advice.others)}, {"batches", Json::array()}, {"drafts", Json::array()}};
+  for (const study::DraftAdvice::OfBatch& of_batch : advice.batches) {
+    json["batches"].push_back({{"batch", of_batch.batch}, {"num_speculative_tokens", 0}, {"speed_up", 1}});
+    if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
+  }
+  for (const study::DraftAdvice::OfShape& of_shape : advice.shapes)
+    json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
+                              {"break_even_batch", of_shape.break_even.batch},
+                              {"pays_at_all", of_shape.break_even.is_all}});
+  return json;
+}
+
+Json to_json(const study::ReportedDraft& draft) {
+  Json json{{"variant", draft.variant},
+            {"rate", draft.rate},
+            {"cost", draft.cost},
+            {"closed_form", draft.closed_form},
+            {"priced", to_json(draft.outcome)}};
+  if (draft.simulated) json["simulated"] = *draft.simulated;
+  if (draft.reported) json["reported"] = *draft.reported;
+  return json;
+}
+
+std::string drafts_line(const study::DraftOutcome& outcome) {
+  return "verifies drafts of " + config::draft_shape_text(outcome.shape) + ": " + number(outcome.tokens) +
+         " tokens a sequence and step are expected; drafting takes " + config::short_text(outcome.times.drafting) +
+         ", a step without drafts " + config::short_text(outcome.times.plain) + ": speed-up " +
+         number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";
+}
+
+}  // namespace dculab::present

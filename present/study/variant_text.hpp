@@ -1,0 +1,19 @@
+// What a variant costs, in words and as JSON.
+#pragma once
+
+#include <string>
+
+#include "present/output/report.hpp"
+#include "study/evaluate/variant_cost.hpp"
+
+namespace dculab::present {
+
+// The largest share of the time: "matmul, compute 64 %".
+[[nodiscard]] std::string largest_share(const study::VariantCost& cost);
+
+// A figure of a metric in words: "12.3 s", "1.7 requests/s".
+[[nodiscard]] std::string figure_text(const std::string& metric, double value);
+
+[[nodiscard]] Json to_json(const study::VariantCost& cost);
+
+}  // namespace dculab::present

@@ -1,0 +1,26 @@
+#include "present/values/accuracy_text.hpp"
+
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "study/decide/measured_accuracy.hpp"
+
+namespace dculab::present {
+
+Table elsewhere_table() {
+  Table table;
+  table.title = "What fewer KV heads cost other models";
+  table.columns = {"model", "metric", "KV heads", "accuracy loss"};
+  for (const study::PublishedLosses& published : study::published_losses())
+    for (const auto& [heads, loss] : std::views::reverse(published.by_kv_heads))
+      table.rows.push_back(
+          {published.model, published.metric, std::to_string(heads), Cell(signed_percent(loss, 2), loss)});
+  table.notes = {
+      "As published (scenarios/accuracy/published.csv). They differ too much to decide for another model unasked: "
+      "--set accuracy.model=NAME lets one, accuracy.file=FILE figures of your own."};
+  return table;
+}
+
+}  // namespace dculab::present
