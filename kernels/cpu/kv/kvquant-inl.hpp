@@ -7,7 +7,6 @@
 #endif
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "kernels/cpu/kv/kv_kernels.hpp"
@@ -115,9 +114,10 @@ class KvQuantReader {
     return hn::BitCast(hn::RebindToSigned<F32>(), hn::And(shifted, hn::Set(d, (1U << kBits) - 1)));
   }
 
+  // Three bytes copied through memory would wait for their store.
   static HWY_INLINE std::uint32_t load_word(const std::uint8_t* from) {
     std::uint32_t word = 0;
-    std::memcpy(&word, from, kBits);
+    for (int byte = 0; byte < kBits; ++byte) word |= std::uint32_t{from[byte]} << (8 * byte);
     return word;
   }
 
