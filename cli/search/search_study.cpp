@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "cli/progress.hpp"
-#include "cli/search/search_report.hpp"
 #include "fields/printable_text.hpp"
 #include "files/output.hpp"
+#include "present/study/search_report.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/search/shards.hpp"
@@ -21,13 +21,13 @@ class PointsFile {
   PointsFile(const study::SweepSpace& space, const std::string& file) : space_(space) {
     if (file.empty()) return;
     points_.emplace(file);
-    points_->write(points_head(space));
+    points_->write(present::points_head(space));
   }
 
   [[nodiscard]] study::OnPoints on_points() {
     if (!points_) return {};
     return [this](std::uint64_t begin, const config::SearchChunk& points) {
-      points_->write(points_rows(space_, begin, points));
+      points_->write(present::points_rows(space_, begin, points));
     };
   }
 
@@ -44,6 +44,18 @@ void tell_dropped_bytes(const config::StudyJournal& journal) {
   std::cerr << "dculab: " << printable(journal.path()) << ": " << journal.num_chunks() << " of "
             << journal.header().end - journal.header().begin << " chunks are whole and kept; "
             << journal.num_dropped_bytes() << " bytes behind them are dropped\n";
+}
+
+void report_answer(const study::SweepSpace& space, const study::SearchSummary& summary, const SearchChoices& choices,
+                   present::Report& report) {
+  ProgressBar bar;
+  const study::AnswerOptions options{
+      .threads = choices.pricing.workers(),
+      .sensitivity_within = choices.sensitivity ? std::optional(choices.within) : std::nullopt};
+  const study::SearchAnswer answer = study::answer_search(
+      space, summary, options, [&bar](const std::string& label, double share) { bar.update(label, share); });
+  bar.clear();
+  present::report_search(space, summary, answer, report);
 }
 
 void report_shard(const study::SweepSpace& space, const study::SearchOptions& options, present::Report& report) {
@@ -79,7 +91,7 @@ void search_study(const config::Scenario& scenario, const SearchChoices& choices
   const study::SearchSummary summary = study::search(space, options, events);
   bar.clear();
   points.keep();
-  report_search(space, summary, choices, report);
+  report_answer(space, summary, choices, report);
 }
 
 void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, present::Report& report) {
@@ -92,7 +104,7 @@ void merge_study(const std::vector<std::string>& journals, const SearchChoices& 
   PointsFile points(space, choices.points_file);
   const study::SearchSummary summary = shards.summary(points.on_points());
   points.keep();
-  report_search(space, summary, choices, report);
+  report_answer(space, summary, choices, report);
 }
 
 }  // namespace dculab::cli

@@ -10,16 +10,16 @@
 namespace dculab::present {
 namespace {
 
-constexpr std::array kShown{"requests_per_second",
-                            "output_tokens_per_second",
-                            "goodput",
-                            "ttft_p50",
-                            "ttft_p99",
-                            "tpot_p50",
-                            "tpot_p99",
-                            "itl_p99",
-                            "latency_p50",
-                            "latency_p99"};
+constexpr std::array kIntervalMetrics{"requests_per_second",
+                                      "output_tokens_per_second",
+                                      "goodput",
+                                      "ttft_p50",
+                                      "ttft_p99",
+                                      "tpot_p50",
+                                      "tpot_p99",
+                                      "itl_p99",
+                                      "latency_p50",
+                                      "latency_p99"};
 
 [[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
   Json json = Json::array();
@@ -70,7 +70,7 @@ Table interval_table(const study::Simulation& simulation) {
   Table table;
   table.title = "90 % intervals";
   table.columns = {"figure", "simulated", "from", "to"};
-  for (const std::string metric : kShown) {
+  for (const std::string metric : kIntervalMetrics) {
     const auto interval = simulation.intervals.find(metric);
     if (interval == simulation.intervals.end()) continue;
     table.rows.push_back({metric, figure_cell(metric, simulation.figures.at(metric)),

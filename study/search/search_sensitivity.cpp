@@ -152,8 +152,8 @@ SearchSensitivity search_sensitivity(const SweepSpace& space, const SearchSummar
     options.elasticity_step = kServedElasticityStep;
   }
   const sim::Machine& machine = contenders.front().asked.machine;
-  return {machine, question(machine).choice, sim::sensitivities(machine, question, within, options), ranking.tie(),
-          contenders.size()};
+  return {machine,       question(machine).choice, sim::sensitivities(machine, question, within, options), within,
+          ranking.tie(), contenders.size()};
 }
 
 }  // namespace dculab::study

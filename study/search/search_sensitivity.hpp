@@ -13,6 +13,7 @@ struct SearchSensitivity {
   sim::Machine machine;  // of the best point
   std::string choice;    // the best point's
   std::vector<sim::Sensitivity> figures;
+  double within = 1;           // the largest factor by which they were changed
   double tie = 0;              // an answer is another one where it is better by more than this share
   std::size_t contenders = 0;  // points that were compared
 };

@@ -9,11 +9,9 @@
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "study/search/block_sizes.hpp"
 #include "study/search/point_pricer.hpp"
-#include "study/search/search_sensitivity.hpp"
+#include "study/search/search_answer.hpp"
 #include "study/search/shards.hpp"
-#include "study/search/told_points.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
@@ -130,17 +128,18 @@ TEST_CASE("metrics that a step does not have, and sweeps without any point, are 
 TEST_CASE("what is told of a search has intervals, and what would change it is on the best point's machine") {
   const SweepSpace space(scenario_of(kSteps));
   const SearchSummary found = search(space, {.threads = 1});
-  const std::vector<KeptPoint> told = told_points(found);
-  const PointTrusts trusts = trusts_of(space, told, 1);
-  REQUIRE(trusts.size() == told.size());
-  for (const KeptPoint& point : told) {
-    const PointTrust& trust = trusts.at(point.number);
+  const SearchAnswer answer = answer_search(space, found, {.threads = 1, .sensitivity_within = 2});
+  CHECK(answer.block_sizes.empty());
+  REQUIRE(answer.trusts.size() == answer.told.size());
+  for (const KeptPoint& point : answer.told) {
+    const PointTrust& trust = answer.trusts.at(point.number);
     const double seconds = point.figures[space.metric("step_time")];
     CHECK(trust.machine == space.machine("z100").name);
     CHECK(trust.low < seconds);
     CHECK(trust.high > seconds);
   }
-  const SearchSensitivity sensitivity = search_sensitivity(space, found, 2, 1);
+  REQUIRE(answer.sensitivity);
+  const SearchSensitivity& sensitivity = *answer.sensitivity;
   CHECK(sensitivity.machine.name == space.machine("z100").name);
   CHECK(sensitivity.contenders == space.size());
   CHECK_FALSE(sensitivity.figures.empty());

@@ -1,4 +1,4 @@
-#include "study/search/told_points.hpp"
+#include "study/search/search_answer.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -31,6 +31,18 @@ namespace {
   const sim::SimulatedServer server = asked.server_on(asked.machine);
   const sim::StepConfidence trust = sim::step_confidence(server, served_steps(asked, server));
   return {asked.machine.name, trust.low, trust.high, trust.basis};
+}
+
+[[nodiscard]] std::vector<std::string> refused_of(const SweepSpace& space, const std::vector<KeptPoint>& told) {
+  PointPricer pricer(space);
+  std::vector<std::string> refused;
+  for (const KeptPoint& point : told) {
+    const SweepCase& asked = pricer.at(point.number);
+    std::ranges::move(asked.is_served() ? refused_kv(asked.server_on(asked.machine))
+                                        : refused_kv(asked.machine, asked.model, asked.options),
+                      std::back_inserter(refused));
+  }
+  return refused;
 }
 
 }  // namespace
@@ -70,6 +82,17 @@ PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& tol
   return trusts;
 }
 
+SearchAnswer answer_search(const SweepSpace& space, const SearchSummary& summary, const AnswerOptions& options,
+                           const SearchProgress& progress) {
+  SearchAnswer answer{.told = told_points(summary), .trusts = {}, .refused = {}, .block_sizes = {}};
+  answer.refused = refused_of(space, answer.told);
+  answer.trusts = trusts_of(space, answer.told, options.threads, progress);
+  answer.block_sizes = served_block_sizes(space, summary, options.threads);
+  if (options.sensitivity_within && !summary.best().empty())
+    answer.sensitivity = search_sensitivity(space, summary, *options.sensitivity_within, options.threads, progress);
+  return answer;
+}
+
 sim::Prices prices_of(const SweepCase& asked) {
   if (!asked.is_served())
     return [plan = asked.plan](const sim::Machine& machine) {
@@ -81,18 +104,6 @@ sim::Prices prices_of(const SweepCase& asked) {
     server.machine = machine;
     return sim::phase_times(server, steps);
   };
-}
-
-std::vector<std::string> refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told) {
-  PointPricer pricer(space);
-  std::vector<std::string> refused;
-  for (const KeptPoint& point : told) {
-    const SweepCase& asked = pricer.at(point.number);
-    std::ranges::move(asked.is_served() ? refused_kv(asked.server_on(asked.machine))
-                                        : refused_kv(asked.machine, asked.model, asked.options),
-                      std::back_inserter(refused));
-  }
-  return refused;
 }
 
 }  // namespace dculab::study

@@ -1,12 +1,16 @@
-// The points that the answer of a search tells: on which machine each is, and how far its figures can be trusted.
+// What a search answers beside its summary: the points that it tells, how far their figures can be trusted, what the
+// engine refuses of them, block sizes decided over draws, and what would change the answer.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/leanings.hpp"
+#include "study/search/block_sizes.hpp"
+#include "study/search/search_sensitivity.hpp"
 #include "study/search/search_summary.hpp"
 
 namespace dculab::study {
@@ -32,10 +36,24 @@ using PointTrusts = std::map<std::uint64_t, PointTrust>;
 [[nodiscard]] PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& told, int threads,
                                     const SearchProgress& progress = {});
 
+struct SearchAnswer {
+  std::vector<KeptPoint> told;       // those that tables show, each once
+  PointTrusts trusts;                // of these
+  std::vector<std::string> refused;  // what the engine refuses of their KV caches; a reason may come several times
+  std::vector<ServedBlockSizes> block_sizes;
+  std::optional<SearchSensitivity> sensitivity{};  // where it is asked for and there is a best point
+};
+
+struct AnswerOptions {
+  int threads = 1;
+  std::optional<double>
+      sensitivity_within{};  // the largest factor by which a machine's figures change; none: not asked
+};
+
+[[nodiscard]] SearchAnswer answer_search(const SweepSpace& space, const SearchSummary& summary,
+                                         const AnswerOptions& options, const SearchProgress& progress = {});
+
 // The time of the step, or of the steps that serve the requests, by phase: on any machine.
 [[nodiscard]] sim::Prices prices_of(const SweepCase& asked);
-
-// What the engine refuses of their KV caches, in words; a reason may come several times.
-[[nodiscard]] std::vector<std::string> refused_kv(const SweepSpace& space, const std::vector<KeptPoint>& told);
 
 }  // namespace dculab::study
