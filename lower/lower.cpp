@@ -83,6 +83,7 @@ void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const 
   if (!are_ours && (device.kernel_target.empty() || is_nvidia(device))) return;
   if (are_ours && extent == Extent::op) {
     launch.kernels += static_cast<int>(dculab_gpu::latent_launches(op, step));
+    if (op.kind == OpKind::attention_scores) add_choice_of_tokens(op, step, launch);
     if (const auto add_kernels = kv_format_lowering(op.attention.kv_dtype).add_gpu_kernels)
       add_kernels(op, step, launch);
     if (dculab_gpu::calls_library(op, device)) return;

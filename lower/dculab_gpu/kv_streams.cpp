@@ -42,17 +42,21 @@ void add_rotation(Streams& streams, const Op& op, const Widths& widths) {
   streams.add(lookups(op, kPosition, workgroups));
 }
 
+// New tokens that are written to a block.
+[[nodiscard]] double tokens_of_block(const Op& op) {
+  return static_cast<double>(op.m) / std::max(1.0, op.attention.kv_blocks);
+}
+
 // Codes, and for each token and head the scale that lies with those of its block's other tokens. The next head's
 // follow.
 void add_int8(Streams& streams, const Op& op, const Operand& written, RestOfLine rest) {
   const double rows = written.unique / (written.contiguous_run + kScale);
-  const double tokens = static_cast<double>(op.m) / std::max(1.0, op.attention.kv_blocks);
   streams.add(
       {.role = written.role, .unique = rows * written.contiguous_run, .rest = rest, .run = written.contiguous_run});
   streams.add({.role = written.role,
                .unique = rows * kScale,
                .rest = RestOfLine::neighbours,
-               .run = kScale * std::max(1.0, tokens),
+               .run = kScale * std::max(1.0, tokens_of_block(op)),
                .pitch = kScale * op.attention.block_size});
 }
 
@@ -70,8 +74,9 @@ void add_caching(Streams& streams, const Op& op) {
   streams.add({.role = OperandRole::activation,
                .unique = storage(activations_of(op), 2 * static_cast<double>(op.m) * widths.kv)});
   streams.add(lookups(op, kSlot, 1));
+  const RestOfLine rest = tokens_of_block(op) > 1 ? RestOfLine::neighbours : RestOfLine::nobody;  // the next token
   for (const Operand& operand : op.operands())
-    if (operand.role == OperandRole::kv_write) add_written(streams, op, operand);
+    if (operand.role == OperandRole::kv_write) add_written(streams, op, operand, rest);
   if (const Operand* kept = kept_beside_cache(op)) {  // another kernel's, which reads them first
     streams.add({.role = OperandRole::activation,
                  .unique = storage(activations_of(op), kept->unique / storage(Dtype::f32, 1))});

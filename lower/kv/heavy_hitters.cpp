@@ -24,6 +24,16 @@ void score_head_by_head(Arithmetic& arithmetic, double scores, int heads, double
   arithmetic.softmax = FlopCount(scores * (per_score + kCpuDotInstructions * kCpuLanes));
 }
 
+void add_choice_of_tokens(const Op& op, const StepPlan& step, Launch& launch) {
+  const AttentionWork& work = op.attention;
+  const std::int64_t capacity = kv_capacity(step.kv_retention, work.block_size);
+  const auto full = std::ranges::count_if(
+      step.batch.sequences, [&](const SequenceSlice& sequence) { return sequence.context_tokens() >= capacity; });
+  const auto positions = static_cast<double>(full * capacity * work.num_kv_heads);
+  for (Access& access : launch.accesses())
+    if (access.role == OperandRole::activation) access.unique += Bytes(sizeof(std::int32_t) * positions);
+}
+
 int heavy_hitter_places(const KvRetention& retention, int block_size, int longest_text) {
   return static_cast<int>(std::min<std::int64_t>(kv_capacity(retention, block_size), longest_text));
 }

@@ -45,4 +45,8 @@ void lower_block_choice(const Op& op, const Device& device, Launch& launch);
 // each head again, neither shaped nor gathered. `per_score`: instructions of a softmax.
 void score_head_by_head(Arithmetic& arithmetic, double scores, int heads, double per_score);
 
+// On a GPU (kernels/gpu/kv/heavy_hitters.hip.hpp) the same kernel chooses what goes where a sequence is full, and reads
+// for that where its tokens stand.
+void add_choice_of_tokens(const Op& op, const StepPlan& step, Launch& launch);
+
 }  // namespace dculab::lower
