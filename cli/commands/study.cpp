@@ -98,13 +98,9 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, pres
     files::write_file_atomically(choices.machine_file, config::machine_yaml(study.machine));
 }
 
-[[nodiscard]] bool names_host(const config::Scenario& scenario) {
-  return std::find(scenario.machines.begin(), scenario.machines.end(), kHost) != scenario.machines.end();
-}
-
 // The names of the scenario's machines; `host` is the file that was probed before.
 [[nodiscard]] std::vector<std::string> names_of(const config::Scenario& scenario, const StudyChoices& choices) {
-  if (names_host(scenario) && choices.host_file.empty())
+  if (std::ranges::find(scenario.machines, kHost) != scenario.machines.end() && choices.host_file.empty())
     throw InputError(scenario.file, "machine: host is this machine, which has no file; add --measure, or " +
                                         std::string("--host FILE with what `dculab probe --machine-file` wrote"));
   std::vector<std::string> names = scenario.machines;
