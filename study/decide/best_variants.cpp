@@ -26,9 +26,9 @@ using Workload = std::pair<Choices, std::vector<const ComparedPoint*>>;
   return workloads;
 }
 
-// More is better; 0: does not fit.
+// More is better; 0: memory has no room for it.
 [[nodiscard]] double figure_of(const VariantCost& cost, const std::string& metric) {
-  if (!cost.fits()) return 0;
+  if (!cost.fits() || !cost.has_room) return 0;
   return metric == "step_time" ? 1 / cost.figures.at(metric) : cost.figures.at(metric);
 }
 

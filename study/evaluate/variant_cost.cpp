@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
+#include "sim/memory/capacity.hpp"
 #include "sim/study/offline_run.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -13,6 +14,8 @@ namespace {
 void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::Machine& machine) {
   const Batch batch = resolve_batch(scenario.workload, cost.model, cost.options);
   cost.batch = static_cast<int>(batch.sequences.size());
+  const int context = batch.sequences.front().context_tokens();
+  cost.has_room = sim::capacity(machine, cost.model, cost.options, context).max_sequences >= cost.batch;
   cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1});
   const Seconds time = sim::price_recipe(machine, cost.recipe);
   cost.figures["step_time"] = time.value();

@@ -18,6 +18,7 @@ struct VariantCost {
   ModelShape model;
   EngineOptions options;
   int batch = 0;            // sequences at a time; 0: none fits
+  bool has_room = true;     // of a step: whether memory has room for its sequences; it is priced all the same
   std::string batch_limit;  // of a run: "requests", "max_num_seqs" or "memory"
   sim::Recipe recipe;
   std::map<std::string, double> figures;     // by metric: "step_time", or "total_time", "requests_per_second", ...

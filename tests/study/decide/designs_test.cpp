@@ -1,4 +1,4 @@
-// Designs of a machine, groups by accuracy and variants of a comparison: what is chosen for each.
+// Designs of a machine and variants of a comparison: what is chosen for each.
 #include "study/decide/designs.hpp"
 
 #include <string>
@@ -63,7 +63,7 @@ compare:
     - {name: blocks of one token, changes: {kv_cache.block_size: 1}}
 )";
 
-TEST_CASE("the best variant is named for each workload, the baseline first among equals") {
+TEST_CASE("the best variant is named for each workload") {
   const config::Scenario scenario = scenario_of(kCompare);
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   const sim::Machine machine = resolve_machine(scenario, "z100");
@@ -88,6 +88,25 @@ TEST_CASE("the best variant is named for each workload, the baseline first among
     }
     CHECK(change_of("step_time", costs[0], costs[0]) == 0);
   }
+}
+
+TEST_CASE("a variant that memory has no room for is not the best") {
+  const config::Scenario scenario = scenario_of(R"(compare:
+  baseline: F16 keys and values
+  source: none
+  variants:
+    - {name: 4096 sequences, changes: {workload.batch: 4096}}
+)");
+  const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
+  const sim::Machine machine = resolve_machine(scenario, "z100");
+  const std::vector<ComparedPoint> points = compared_points(scenario, sweep, "z100", machine);
+  REQUIRE(points.size() == 1);
+  CHECK(points.front().costs[0].has_room);
+  CHECK_FALSE(points.front().costs[1].has_room);
+  const std::vector<BestVariant> best = best_variants(points, scenario, machine);
+  REQUIRE(best.size() == 1);
+  CHECK(best.front().verdict.chosen == 0);
+  CHECK_FALSE(best.front().verdict.costs[1]);
 }
 
 TEST_CASE("a published figure is judged beside what is predicted, and nothing is called the best then") {
