@@ -22,7 +22,7 @@ constexpr std::array<FigureOption, kKvFigures.size()> kFigureOptions{{
     {"--window-tokens", "The newest tokens, which stay"},
     {"--heavy-hitter-tokens", "heavy-hitters: the tokens with the most attention, which stay"},
     {"--kv-budget", "critical-blocks: share of the blocks that a decode loads"},
-    {"--recent-blocks", "critical-blocks: of them the last, always"},
+    {"--recent-blocks", "critical-blocks: the newest blocks, always loaded"},
 }};
 
 [[nodiscard]] std::string joined(const std::vector<std::string>& words) {
