@@ -37,6 +37,8 @@ ProgressBar::~ProgressBar() { clear(); }
 
 void ProgressBar::update(const std::string& label, double share) {
   const auto now = std::chrono::steady_clock::now();
+  if (share < share_) start_ = now;  // the next of several runs
+  share_ = share;
   if (!on_terminal_ || (is_drawn_ && now - last_drawn_ < kRedrawInterval)) return;
   last_drawn_ = now;
   is_drawn_ = true;

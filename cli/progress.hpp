@@ -17,7 +17,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Draws `label` and the share done, 0 to 1, at most ten times a second.
+  // Draws `label` and the share done, 0 to 1, at most ten times a second. A share below the last one begins anew: the
+  // remaining time is that of what began then.
   void update(const std::string& label, double share);
 
   // Removes the bar, so that the result starts on a clean line.
@@ -29,6 +30,7 @@ class ProgressBar {
   std::optional<files::Undo> on_terminal_;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_drawn_;
+  double share_ = 0;  // of the last update: smaller ones begin anew
 };
 
 }  // namespace dculab::cli

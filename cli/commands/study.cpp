@@ -212,6 +212,9 @@ void study_followers(const std::vector<config::Scenario>& followers, const Study
   for (const config::Scenario& next : followers) {
     present::Report part{"", {}, {}, present::Json::object()};
     predict(next, choices, part);
+    for (const std::string& line : part.heading)  // its question stands above its tables
+      if (line.starts_with("warning: ") && std::ranges::find(report.heading, line) == report.heading.end())
+        report.heading.push_back(line);
     if (part.tables.empty()) continue;
     part.tables.front().title = "Then: " + next.question + "\n\n" + part.tables.front().title;
     for (present::Table& table : part.tables) report.tables.push_back(std::move(table));
