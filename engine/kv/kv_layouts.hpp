@@ -72,7 +72,8 @@ struct KvLayout {
                         std::uint64_t seed);
 };
 
-// Throws InputError for a model that the format or policy cannot serve: by the core's table, or by the sizes of K and V.
+// Throws InputError for a model that the format or policy cannot serve: by the core's table, or by the sizes of K and
+// V.
 void require_served(const ModelShape& model, const KvCacheOptions& options);
 
 // Throws InputError for what no KV cache is stored in.

@@ -5,9 +5,9 @@
 //   norms           a workgroup a row: the residual is F32, read once more for the result (of layer_norm twice), and
 //                   all rows ask for the weight
 //   rope_and_cache  rotates Q and K where they are, by cosines and sines in F32; a second kernel reads K again, and
-//                   V; of a KIVI cache only the tokens of complete groups, which new tokens and residuals have. Of an int8
-//                   cache a token's scale of a head is 4 bytes of a line of its own, or of its neighbours. New sinks
-//                   are read before, and kept in F32
+//                   V; of a KIVI cache only the tokens of complete groups, which new tokens and residuals have. Of an
+//                   int8 cache a token's scale of a head is 4 bytes of a line of its own, or of its neighbours. New
+//                   sinks are read before, and kept in F32
 //   products        x once per tile of columns, w once per tile of rows; tiles start row tiles first, of int4 column
 //                   tiles first. A slab of k is 64 bytes of a row, of bf16 weights with f16 activations 32 (on matrix
 //                   cores 32 values), so that a longer line is asked for several times. Of experts likewise, where each
