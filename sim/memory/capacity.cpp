@@ -76,6 +76,15 @@ namespace {
   return copies;
 }
 
+// What is kept apart is reserved for `reserved` sequences. Each one more takes its own out of what blocks would use.
+[[nodiscard]] std::int64_t sequences_that_fit(const Capacity& room, Bytes kept_of_each, std::int64_t blocks_each,
+                                              std::int64_t reserved) {
+  const std::int64_t by_blocks = room.num_blocks / blocks_each;
+  if (by_blocks <= reserved || kept_of_each == Bytes()) return by_blocks;
+  const Bytes each = kept_of_each + room.block_bytes * static_cast<double>(blocks_each);
+  return std::max(reserved, static_cast<std::int64_t>((room.kv_budget + room.kept_apart) / each));
+}
+
 }  // namespace
 
 Bytes activation_footprint(const ModelShape& model, const EngineOptions& options) {
@@ -97,7 +106,8 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
       weight_footprint(model, options.weights) + absorbed_copies(machine, model, options.weights) + draft.weights;
   result.activations = activation_footprint(model, options) + draft.activations;
   const Bytes usable = machine.dram().size * options.gpu_memory_utilization / processes_of(machine, model);
-  result.kept_apart = kept_of_sequence(machine, model, options) * options.max_num_seqs;
+  const Bytes kept_of_each = kept_of_sequence(machine, model, options);
+  result.kept_apart = kept_of_each * options.max_num_seqs;
   result.buffers = engine_buffers(machine, model, options);
   result.kv_budget =
       std::max(Bytes{}, usable - result.weights - result.activations - result.kept_apart - result.buffers);
@@ -108,9 +118,7 @@ Capacity capacity(const Machine& machine, const ModelShape& model, const EngineO
   result.state = kv_bytes_per_token(model, options.kv_cache_dtype) * result.demand.state_tokens;
   const std::int64_t held = result.demand(tokens_per_sequence);
   const std::int64_t blocks_each = (held + options.block_size - 1) / options.block_size;
-  result.max_sequences = result.num_blocks / blocks_each;
-  if (result.kept_apart > Bytes())
-    result.max_sequences = std::min<std::int64_t>(result.max_sequences, options.max_num_seqs);
+  result.max_sequences = sequences_that_fit(result, kept_of_each, blocks_each, options.max_num_seqs);
   result.wasted_share = 1 - static_cast<double>(held) / static_cast<double>(blocks_each * options.block_size);
   return result;
 }

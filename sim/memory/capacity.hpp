@@ -46,8 +46,8 @@ struct Capacity {
   std::int64_t num_blocks = 0;
   KvDemand demand;
   Bytes state;  // of each running sequence, in its blocks: recurrent states, windows of compressed entries
-  std::int64_t max_sequences =
-      0;                    // of the length asked for; max_num_seqs is not applied, except where memory is kept apart
+  // Of the length asked for; max_num_seqs is not applied. What is kept apart of more than that many counts, too.
+  std::int64_t max_sequences = 0;
   double wasted_share = 0;  // of their KV memory: unused slots of last blocks
 };
 

@@ -220,7 +220,13 @@ TEST_CASE("how many sequences fit: whole blocks, after weights and activations")
   CHECK(kivi.kept_apart.value() == 32 * 96 * 131072.0);  // 96 tokens in F16 for each of 32 sequences
   CHECK(kivi.kv_budget.value() == Approx(32 * 1073741824.0 * 0.9 - kivi.weights.value() - kivi.activations.value() -
                                          kivi.kept_apart.value() - kivi.buffers.value()));
-  CHECK(kivi.max_sequences == 32);
+  // Each of more than 32 sequences takes its 96 tokens and its block out of what is left.
+  const double of_each = 96 * 131072.0 + kivi.block_bytes.value();
+  CHECK(kivi.max_sequences == static_cast<std::int64_t>((kivi.kept_apart + kivi.kv_budget).value() / of_each));
+  CHECK(kivi.max_sequences > 32);
+  options.max_num_seqs = 4096;  // more than fit: what is reserved leaves less for blocks
+  CHECK(capacity(machine, llama_3_8b(), options, 16).max_sequences < kivi.max_sequences);
+  options.max_num_seqs = 32;
 
   machine.memory.back().size = 8 * kGiB;
   CHECK(capacity(machine, llama_3_8b(), options, 1).num_blocks == 0);
