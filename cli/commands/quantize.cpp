@@ -74,7 +74,7 @@ void refuse_idle_options(const CLI::App& command, const QuantizeChoices& choices
       refuse_idle(command, option, true, method);
   }
   if (!choices.fisher_file.empty() &&
-      !(choices.kv_cache_dtype && kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated))
+      !(choices.kv_cache_dtype && kv_format(parse_dtype(*choices.kv_cache_dtype).value()).needs_calibration))
     throw InputError("--fisher", "needs --kv-cache-dtype kvquant4, kvquant3 or kvquant2");
   refuse_idle(command, "--one-pass", choices.calibration_file.empty(), "without --calibration");
   refuse_idle(command, "--damp", choices.method != name(QuantizationMethod::gptq), method);
@@ -150,7 +150,7 @@ void calibrate_kv_cache(const QuantizeChoices& choices, const engine::ModelWeigh
                         engine::QuantizedFolder& folder) {
   ProgressBar bar;
   const auto show_progress = [&bar](double share) { bar.update("keys and values", share); };
-  if (kv_format(parse_dtype(*choices.kv_cache_dtype).value()).is_calibrated) {
+  if (kv_format(parse_dtype(*choices.kv_cache_dtype).value()).needs_calibration) {
     folder.kv_calibration = engine::calibrate_kv(
         weights, tokens,
         {.num_threads = worker_threads(choices), .fisher = choices.fisher_file, .on_progress = show_progress});

@@ -24,6 +24,8 @@ constexpr std::array<FigureOption, kKvFigures.size()> kFigureOptions{{
     {"--kv-budget", "critical-blocks: share of the blocks that a decode loads"},
     {"--recent-blocks", "critical-blocks: the newest blocks, always loaded"},
 }};
+static_assert(std::ranges::all_of(kFigureOptions, [](const FigureOption& each) { return each.option != nullptr; }),
+              "a figure of core/kv/figures.hpp has no option");
 
 [[nodiscard]] std::string joined(const std::vector<std::string>& words) {
   std::string text;

@@ -20,12 +20,11 @@
 namespace dculab::cli {
 namespace {
 
-// " batch=4 partition=256", of the workload's axes or of the others.
-[[nodiscard]] std::string axes_text(const std::vector<config::Override>& choices, bool of_workload) {
+// " batch=4 partition=256", of the axes that are asked about or of the others.
+[[nodiscard]] std::string axes_text(const std::vector<config::Override>& choices, bool asked) {
   std::string text;
   for (const config::Override& choice : choices)
-    if (study::is_of_workload(choice) == of_workload)
-      text += " " + study::axis_title(choice.first) + "=" + choice.second;
+    if (study::is_asked(choice) == asked) text += " " + study::axis_title(choice.first) + "=" + choice.second;
   return text;
 }
 

@@ -22,10 +22,10 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;     // more: so many are quantized together, the newest are kept apart, per sequence
-  bool lies_in_rows = true;    // K, and V, of a token and head are a row of numbers of one type
-  bool is_calibrated = false;  // it takes what is known of a model's K and V
-  int head_dim_multiple = 1;   // head_dim is a multiple of it
+  int tokens_together = 1;         // more: so many are quantized together, the newest are kept apart, per sequence
+  bool lies_in_rows = true;        // K, and V, of a token and head are a row of numbers of one type
+  bool needs_calibration = false;  // it is made for what text has shown of a model's K and V
+  int head_dim_multiple = 1;       // head_dim is a multiple of it
 };
 
 inline constexpr auto kKvFormats = std::to_array<KvFormat>({
@@ -37,9 +37,9 @@ inline constexpr auto kKvFormats = std::to_array<KvFormat>({
     {Dtype::int8},
     {.dtype = Dtype::kivi4, .tokens_together = kKiviGroup, .lies_in_rows = false, .head_dim_multiple = kKiviGroup},
     {.dtype = Dtype::kivi2, .tokens_together = kKiviGroup, .lies_in_rows = false, .head_dim_multiple = kKiviGroup},
-    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
-    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
-    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .is_calibrated = true, .head_dim_multiple = 8},
+    {.dtype = Dtype::kvquant4, .lies_in_rows = false, .needs_calibration = true, .head_dim_multiple = 8},
+    {.dtype = Dtype::kvquant3, .lies_in_rows = false, .needs_calibration = true, .head_dim_multiple = 8},
+    {.dtype = Dtype::kvquant2, .lies_in_rows = false, .needs_calibration = true, .head_dim_multiple = 8},
 });
 
 // How a new token finds room in a sequence that has all its tokens.

@@ -39,7 +39,7 @@ void require_served(const ModelShape& model, const KvCacheOptions& options) {
 
 KvCacheOptions with_calibration(KvCacheOptions options, const ModelWeights& weights) {
   options.fp8_scales = weights.kv_scales;
-  if (weights.kv_calibration && is_kv_format(options.dtype) && kv_format(options.dtype).is_calibrated)
+  if (weights.kv_calibration && is_kv_format(options.dtype) && kv_format(options.dtype).needs_calibration)
     options.calibration = weights.kv_calibration();
   return options;
 }

@@ -12,18 +12,18 @@ namespace dculab::study {
 namespace {
 
 using Choices = std::vector<config::Override>;
-using Workload = std::pair<Choices, std::vector<const ComparedPoint*>>;
+using Question = std::pair<Choices, std::vector<const ComparedPoint*>>;
 
-[[nodiscard]] std::vector<Workload> by_workload(const std::vector<ComparedPoint>& points) {
-  std::vector<Workload> workloads;
+[[nodiscard]] std::vector<Question> by_question(const std::vector<ComparedPoint>& points) {
+  std::vector<Question> questions;
   for (const ComparedPoint& point : points) {
     Choices choices;
-    std::ranges::copy_if(point.point->choices, std::back_inserter(choices), is_of_workload);
-    auto found = std::ranges::find(workloads, choices, &Workload::first);
-    if (found == workloads.end()) found = workloads.insert(found, {choices, {}});
+    std::ranges::copy_if(point.point->choices, std::back_inserter(choices), is_asked);
+    auto found = std::ranges::find(questions, choices, &Question::first);
+    if (found == questions.end()) found = questions.insert(found, {choices, {}});
     found->second.push_back(&point);
   }
-  return workloads;
+  return questions;
 }
 
 // More is better; 0: memory has no room for it.
@@ -32,16 +32,16 @@ using Workload = std::pair<Choices, std::vector<const ComparedPoint*>>;
   return metric == "step_time" ? 1 / cost.figures.at(metric) : cost.figures.at(metric);
 }
 
-// A variant at the best point of a workload.
+// A variant at the best point of a question.
 struct Contestant {
   const ComparedPoint* point;
   Evaluated evaluated;
 };
 
-[[nodiscard]] Contestant contestant(const Workload& workload, std::size_t variant, const config::Scenario& scenario) {
+[[nodiscard]] Contestant contestant(const Question& question, std::size_t variant, const config::Scenario& scenario) {
   const std::string metric = main_metric(scenario);
   const ComparedPoint* best = *std::ranges::max_element(
-      workload.second, {}, [&](const ComparedPoint* point) { return figure_of(point->costs[variant], metric); });
+      question.second, {}, [&](const ComparedPoint* point) { return figure_of(point->costs[variant], metric); });
   const VariantCost& cost = best->costs[variant];
   const config::Compare& compare = *scenario.compare;
   Contestant result{best,
@@ -56,7 +56,10 @@ struct Contestant {
 
 }  // namespace
 
-bool is_of_workload(const config::Override& choice) { return choice.first.starts_with("workload."); }
+bool is_asked(const config::Override& choice) {
+  const std::string& key = choice.first;
+  return key != "kv_cache.block_size" && !key.starts_with("attention.");
+}
 
 std::vector<BestVariant> best_variants(const std::vector<ComparedPoint>& points, const config::Scenario& scenario,
                                        const sim::Machine& machine) {
@@ -66,11 +69,11 @@ std::vector<BestVariant> best_variants(const std::vector<ComparedPoint>& points,
   };
   if (!scenario.compare->reported.empty() || std::ranges::any_of(points, runs_elsewhere)) return {};
   std::vector<BestVariant> best;
-  for (const Workload& workload : by_workload(points)) {
+  for (const Question& question : by_question(points)) {
     std::vector<const ComparedPoint*> at;
     std::vector<Evaluated> evaluated;
     for (std::size_t variant = 0; variant <= scenario.compare->variants.size(); ++variant) {
-      Contestant each = contestant(workload, variant, scenario);
+      Contestant each = contestant(question, variant, scenario);
       at.push_back(each.point);
       evaluated.push_back(std::move(each.evaluated));
     }

@@ -1,4 +1,5 @@
-// Which variant of a comparison is the best at each workload, whatever else is swept being at its best.
+// Which variant of a comparison is the fastest, with block size and attention's split at their best. Accuracy is not
+// weighed.
 #pragma once
 
 #include <vector>
@@ -16,11 +17,12 @@ struct BestVariant {
   Verdict verdict;
 };
 
-// Whether an axis belongs to the workload; the others are at their best.
-[[nodiscard]] bool is_of_workload(const config::Override& choice);
+// Whether an axis is part of the question: models, formats, workloads. The others change speed alone, and are at their
+// best.
+[[nodiscard]] bool is_asked(const config::Override& choice);
 
-// By the rule of preference.hpp, for each workload that something fits. Empty where a figure was published, which is
-// judged instead, and where variants run on machines or stacks of their own.
+// By the rule of preference.hpp, for each value of the axes that are asked about, where something fits. Empty where a
+// figure was published, which is judged instead, and where variants run on machines or stacks of their own.
 [[nodiscard]] std::vector<BestVariant> best_variants(const std::vector<ComparedPoint>& points,
                                                      const config::Scenario& scenario, const sim::Machine& machine);
 

@@ -1,5 +1,6 @@
 #include "study/evaluate/compared_points.hpp"
 
+#include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -15,7 +16,12 @@ struct Listed {
 
 // The machine that a variant or a point of the sweep is priced on, with its own figures and stack.
 [[nodiscard]] sim::Machine machine_of(const config::Scenario& scenario, const Listed& listed) {
-  if (!has_pools(scenario)) require_one_device(scenario, "a study with compare");
+  if (!has_pools(scenario)) {
+    require_one_device(scenario, "a study with compare");
+    if (scenario.deployment.prefill || scenario.deployment.decode)
+      throw InputError(scenario.file,
+                       "deployment: prefill and decode are of pools; add prefill_replicas and decode_replicas");
+  }
   const bool is_listed = scenario.machines == listed.scenario.machines;
   if (is_listed && same_machine_figures(scenario, listed.scenario)) return listed.machine;
   return resolve_machine(scenario, is_listed ? listed.name : scenario.machines.front());

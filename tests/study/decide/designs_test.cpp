@@ -1,6 +1,7 @@
 // Designs of a machine and variants of a comparison: what is chosen for each.
 #include "study/decide/designs.hpp"
 
+#include <set>
 #include <string>
 
 #include "config/yaml_text.hpp"
@@ -88,6 +89,21 @@ TEST_CASE("the best variant is named for each workload") {
     }
     CHECK(change_of("step_time", costs[0], costs[0]) == 0);
   }
+}
+
+TEST_CASE("models and formats are asked about, block sizes are chosen") {
+  std::string yaml = kCompare;
+  yaml.replace(yaml.find("{workload.batch: [1, 8]}"), 24,
+               "{model: [llama-3-8b, llama-2-7b], kv_cache.dtype: [f16, int8], kv_cache.block_size: [1, 16, 32]}");
+  const config::Scenario scenario = scenario_of(yaml);
+  const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
+  const sim::Machine machine = resolve_machine(scenario, "z100");
+  const std::vector<BestVariant> best =
+      best_variants(compared_points(scenario, sweep, "z100", machine), scenario, machine);
+  CHECK(best.size() == 4);
+  std::set<std::string> models;
+  for (const BestVariant& each : best) models.insert(each.choices.front().second);
+  CHECK(models.size() == 2);
 }
 
 TEST_CASE("a variant that memory has no room for is not the best") {
