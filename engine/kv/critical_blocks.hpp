@@ -31,6 +31,11 @@ class CriticalBlocks final : public CpuKvSlice {
 
   // For tests: what was chosen last, with the places of the blocks in their sequences.
   [[nodiscard]] const kernels::ChosenBlocks& chosen() const { return chosen_; }
+  // For tests: what the lists, bounds and queries of the sequences take.
+  [[nodiscard]] std::size_t bytes() const {
+    return sizeof(float) * (upper_bounds_.size() + queries_.size()) +
+           sizeof(std::int32_t) * (places_.size() + tables_.size() + contexts_.size() + starts_.size());
+  }
 
  private:
   void add_sequence(const SequenceSlice& slice, const KvRetention& retention, int block_size);

@@ -32,6 +32,13 @@ class SinkKeys final : public CpuKvSlice {
 
   void forget(SequenceId id) override { kept_.erase(id); }
 
+  // For tests: what is kept of all sequences.
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t values = 0;
+    for (const auto& [id, rows] : kept_) values += rows.size();
+    return sizeof(float) * values;
+  }
+
   // Sequences whose sinks were never seen have zeros for them.
   void make_up_unseen() override { makes_up_ = true; }
 

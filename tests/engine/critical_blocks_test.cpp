@@ -10,6 +10,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "kernels/number_format.hpp"
+#include "lower/kv/kv_memory.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "tests/engine/support/dense_llama.hpp"
@@ -221,6 +222,23 @@ TEST_CASE("each layer and KV head chooses the first, the last and as many as the
     CHECK(chosen.context_lens[head] == 6 * 4 + 2);
     for (int i = 0; i < 7; ++i) CHECK(chosen.block_tables[head * 7 + i] == (7 + places[i]) * 2 + head);
   }
+}
+
+TEST_CASE("the lists, bounds and queries of a sequence at its longest are the memory that is counted") {
+  ModelWeights weights = model();
+  weights.shape.max_position_embeddings = 98;
+  const std::vector<TokenId> text = random_text(98);
+  const Cut cut{.block_size = 4, .num_blocks = 40};
+  const EngineOptions options = options_for(weights, critical(0.25), cut);
+  CpuExecutor executor(weights, cache_for(cut), 2);
+  std::vector<BlockId> blocks(25);
+  std::iota(blocks.begin(), blocks.end(), 7);
+  run(executor, options, text, 0, 97, blocks, Phase::prefill);
+  run(executor, options, text, 97, 98, blocks, Phase::decode);
+  const auto& slice = dynamic_cast<const CriticalBlocks&>(*executor.kv_slice(RetentionPolicy::critical_blocks));
+  const double end_of_lists = sizeof(std::int32_t);  // of all sequences together
+  CHECK(static_cast<double>(slice.bytes()) ==
+        lower::kv_policy_memory(lower::DeviceKind::cpu, weights.shape, options).value() + end_of_lists);
 }
 
 TEST_CASE("critical blocks need a cache that keeps bounds") {

@@ -7,6 +7,8 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/executors/cpu_executor.hpp"
 #include "engine/executors/open_executor.hpp"
+#include "engine/kv/sinks.hpp"
+#include "lower/kv/kv_memory.hpp"
 #include "model/plan_step.hpp"
 #include "tests/engine/support/dense_llama.hpp"
 #include "tests/engine/support/golden_model.hpp"
@@ -87,6 +89,25 @@ TEST_CASE("StreamingLLM: sinks and window, at positions within the cache, beyond
     const TextScores scores = score(gqa(), retention, {.block_size = block_size}, {text});
     CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
   }
+}
+
+TEST_CASE("the sinks of a sequence are the memory that is counted") {
+  const ModelShape& shape = gqa().shape;
+  EngineOptions options;
+  options.kv_retention = sinks_of(6, 20);
+  SinkKeys sinks(shape);
+  for (const int seen : {3, 6}) {  // all places are there from the first on
+    sinks.begin({.ops = {},
+                 .batch = {.sequences = {{.id = 7, .phase = Phase::prefill, .num_new_tokens = seen}},
+                           .token_ids = {},
+                           .block_tables = {{0, 1}}},
+                 .kv_retention = options.kv_retention},
+                16);
+    CHECK(static_cast<double>(sinks.bytes()) ==
+          lower::kv_policy_memory(lower::DeviceKind::cpu, shape, options).value());
+  }
+  sinks.forget(7);
+  CHECK(sinks.bytes() == 0);
 }
 
 TEST_CASE("a window forgets what leaves it, and positions stay") {

@@ -1,4 +1,5 @@
-// How many KV blocks fit is counted twice: by the engine before it opens a model, and by the simulator.
+// How many KV blocks fit is counted twice: by the engine before it opens a model, and by the simulator. That what
+// policies keep takes what both count is held in tests/engine.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -80,7 +81,6 @@ TEST_CASE("the engine has as many KV blocks as the simulator counts, in every fo
              options.kv_retention.policy != RetentionPolicy::window;
     };
     CHECK(fewer == static_cast<std::size_t>(std::ranges::count_if(all, keeps)));
-    CHECK(fewer >= 14);
   }
 }
 
