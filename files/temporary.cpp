@@ -77,7 +77,10 @@ void Temporary::make() {
   if (kind_ == TemporaryKind::folder) {
     if (::mkdir(path_.c_str(), kRights) != 0) fail(errno);
     descriptor_ = open_folder(AT_FDCWD, path_.c_str());  // for remove, when perhaps no file can be opened any more
-    return;
+    if (descriptor_.number() >= 0) return;
+    const int reason = errno;
+    ::rmdir(path_.c_str());
+    fail(reason);
   }
   struct stat old {};
   const bool is_there = ::stat(target_.c_str(), &old) == 0;
