@@ -16,7 +16,7 @@
 #include "present/engine/draft_report.hpp"
 #include "present/study/comparison_table.hpp"
 #include "present/study/serving_report.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/measure/measured_serving.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"

@@ -8,9 +8,9 @@
 #include "sim/calibration/fit.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/refused_steps.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
 namespace {
