@@ -15,7 +15,7 @@
 #include "lower/dculab_cpu/geometry.hpp"
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/speculation/draft_work.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
