@@ -20,7 +20,6 @@
 #include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
-#include "engine/executors/rope_table.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
