@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/checkpoint/kv_calibration.hpp"
-#include "engine/checkpoint/quantization_config.hpp"
+#include "engine/checkpoint/quantization_record.hpp"
 #include "kernels/quantized_matrix.hpp"
 
 namespace dculab::engine {

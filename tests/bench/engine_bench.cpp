@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "core/activation_mode.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/measure/step_bench.hpp"
 #include "engine/probe/core_probe.hpp"
 #include "engine/probe/foreign_load.hpp"
 #include "engine/probe/memory_probe.hpp"
 #include "engine/probe/topology.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
 
 namespace {

@@ -13,7 +13,7 @@ import sys
 ALLOWED = {
     "core": set(),
     "fields": {"core"},
-    "model": {"fields", "core"},
+    "model": {"fields", "files", "core"},
     "lower": {"model", "core"},
     "sim": {"lower", "model", "core"},
     "kernels": {"lower", "core"},
@@ -23,6 +23,11 @@ ALLOWED = {
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
+}
+
+# Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.
+PARTS = {
+    ("model", "files"): "model/folder/",
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.
@@ -69,10 +74,14 @@ def complaints(relative: str, includes: list[tuple[int, str]]):
         other = target.split("/")[0]
         if folder in ALLOWED and other in ALLOWED and other != folder and other not in ALLOWED[folder]:
             yield place + f"{folder} must not include {other} ({target})"
+        part = PARTS.get((folder, other), folder)
+        if not relative.startswith(part):
+            yield place + f"of {folder}, {part} alone may include {other} ({target})"
         for prefix, places in FENCES.items():
             if target.startswith(prefix) and not any(relative.startswith(each) for each in places):
                 yield place + f"{target} is fenced to {', '.join(places)}"
-        if target in FORBIDDEN_STANDARD.get(folder, set()):
+        reads_files = relative.startswith(PARTS["model", "files"])
+        if target in FORBIDDEN_STANDARD.get(folder, set()) and not (reads_files and target == "filesystem"):
             yield place + f"{folder} does without <{target}>"
         threads_fenced = folder == "sim" and target in {"thread", "mutex", "atomic"}
         if threads_fenced and not relative.startswith("sim/study/"):
