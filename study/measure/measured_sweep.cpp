@@ -92,6 +92,13 @@ void believe(MeasuredSweep& sweep, const sim::Machine& host) {
 
 }  // namespace
 
+engine::BenchOptions bench_options(const config::Measure& measure) {
+  return {.threads = measure.threads,
+          .repeats = measure.repeats,
+          .warm_up = measure.warm_up,
+          .seed = static_cast<std::uint64_t>(measure.seed)};
+}
+
 MeasuredSweep measure_sweep(const config::Scenario& scenario, const sim::Machine& host,
                             const engine::BenchProgress& progress) {
   MeasuredSweep sweep;

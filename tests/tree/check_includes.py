@@ -28,6 +28,7 @@ ALLOWED = {
 # Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.
 PARTS = {
     ("model", "files"): "model/folder/",
+    ("study", "engine"): "study/measure/",
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.

@@ -1,4 +1,4 @@
-#include "study/validate/measured_drafts.hpp"
+#include "study/measure/measured_drafts.hpp"
 
 #include <algorithm>
 #include <cmath>
