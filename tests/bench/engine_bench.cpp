@@ -66,7 +66,7 @@ Bytes bytes_read(const StepPlan& plan) {
 }
 
 ModelShape shape_in(const std::string& folder, Dtype weights) {
-  ModelShape shape = engine::read_model_shape(folder);
+  ModelShape shape = read_model_shape(folder);
   shape.max_position_embeddings = 2 * kLong;  // speed does not depend on what the rotations were trained for
   shape.dtype = weights;
   if (weights == Dtype::int4 || weights == Dtype::int8) {
