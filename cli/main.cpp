@@ -13,6 +13,7 @@
 #include "fields/printable_text.hpp"
 #include "files/interruption.hpp"
 #include "present/output/standard_output.hpp"
+#include "study/measure/conversation_lengths.hpp"
 
 namespace {
 
@@ -58,6 +59,7 @@ int run_program(int argc, char* argv[]) {
   dculab::engine::set_thread_shortage_handler([](int had, int wanted) {
     std::cerr << "dculab: only " << had << " of " << wanted << " threads can be had; going on with " << had << '\n';
   });
+  dculab::study::count_conversations_with(dculab::study::conversation_lengths);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

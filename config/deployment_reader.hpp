@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/map_reader.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 
 namespace dculab::config {
 

@@ -21,7 +21,7 @@
 #include "core/workload.hpp"
 #include "fields/node.hpp"
 #include "model/model_shape.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 
 namespace dculab::config {
 

@@ -27,6 +27,9 @@ inline constexpr std::size_t kHeadSets = 2;
 // by_load, or all requests alike.
 enum class HeadAssignment : std::uint8_t { by_load, many, few };
 
+// Where the engine serves both.
+inline constexpr const char* kHeadSetsOnCpu = "two sets of KV heads are served with --device cpu, in one process";
+
 struct GroupsByLoad {
   HeadAssignment heads = HeadAssignment::by_load;
   int waiting_above = 2, waiting_below = 0;     // requests

@@ -118,4 +118,17 @@ struct LayerKind {
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
+// What of a layer is rotated, and by which angles.
+struct Rotation {
+  Position position{};
+  int rotary_dim = 0;  // values of a head; 0: the layer has no heads
+
+  explicit Rotation(const Gqa& attention) : position(attention.position), rotary_dim(attention.rotary_dim()) {}
+  explicit Rotation(const Mla& attention) : position(attention.position), rotary_dim(attention.qk_rope_head_dim) {}
+  explicit Rotation(const GatedDeltaNet& /*net*/) {}
+  explicit Rotation(const CompressedAttention& /*attention*/) {}  // priced, not run
+  explicit Rotation(const LayerKind& kind)
+      : Rotation(std::visit([](const auto& attention) { return Rotation(attention); }, kind.attention)) {}
+};
+
 }  // namespace dculab

@@ -7,16 +7,16 @@
 #include "cli/progress.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/generate/open_model.hpp"
 #include "files/output.hpp"
 #include "model/draft_heads.hpp"
 #include "model/few_heads.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "present/engine/draft_report.hpp"
 #include "present/study/comparison_table.hpp"
 #include "present/study/serving_report.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/measure/measured_serving.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
@@ -39,7 +39,7 @@ struct DraftHere {
   const SpeculativeMethod method = options.speculative_config.method;
   if (method == SpeculativeMethod::mtp) return DraftHere{mtp_shape(model), options.weights};
   if (method != SpeculativeMethod::draft_model || choice.model.empty()) return std::nullopt;
-  ModelShape draft = engine::read_model_shape(study::find_model(choice.model));
+  ModelShape draft = read_model_shape(study::find_model(choice.model));
   engine::require_draft_of(model, draft, options);
   const WeightFormat weights = choice.weights.value_or(draft.layer_format());
   return DraftHere{std::move(draft), weights};

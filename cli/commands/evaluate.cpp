@@ -19,10 +19,10 @@
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/sampling/sampler.hpp"
 #include "fields/node.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "present/engine/evaluation_report.hpp"
@@ -43,7 +43,7 @@ constexpr double kMemoryShareBesideReference = 0.45;
   std::vector<std::string> models = choices.models;
   if (!choices.tasks.reference.empty()) models.push_back(choices.tasks.reference);
   for (const std::string& model : models)
-    shortest = std::min(shortest, engine::read_model_shape(study::find_model(model)).max_position_embeddings);
+    shortest = std::min(shortest, read_model_shape(study::find_model(model)).max_position_embeddings);
   return shortest;
 }
 
@@ -78,7 +78,7 @@ constexpr double kMemoryShareBesideReference = 0.45;
   for (const std::string& mode : choices.activations)
     (void)parse_option("--activations", mode, parse_activations);  // also where no model is quantized
   for (const std::string& model : choices.models) {
-    const ModelShape shape = engine::read_model_shape(study::find_model(model));
+    const ModelShape shape = read_model_shape(study::find_model(model));
     std::vector<std::string> activations = choices.activations;
     std::erase_if(activations, [&](const std::string& mode) {
       return !problem(parse_option("--activations", mode, parse_activations), shape).empty();
@@ -179,7 +179,7 @@ void run_evaluate(EvaluateChoices choices) {
     EngineOptions options = choices.generator.engine;
     options.kv_cache_dtype = row.kv_cache_dtype;
     options.kv_retention = row.retention;
-    share_budget(options, engine::read_model_shape(study::find_model(row.model)), choices.tasks.decode.context);
+    share_budget(options, read_model_shape(study::find_model(row.model)), choices.tasks.decode.context);
     row.retention = options.kv_retention;
     judge(row, reference.get(), choices, material, bar);
   }

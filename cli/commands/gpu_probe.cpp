@@ -6,7 +6,7 @@
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
-#include "study/calibrate/gpu_machine.hpp"
+#include "study/measure/gpu_machine.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {

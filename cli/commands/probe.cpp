@@ -18,7 +18,7 @@
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
-#include "study/calibrate/host_machine.hpp"
+#include "study/measure/host_machine.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {

@@ -12,17 +12,17 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/regroup/head_calibration.hpp"
 #include "engine/regroup/head_merge.hpp"
 #include "engine/regroup/regroup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "fields/json_fields.hpp"
 #include "files/input.hpp"
+#include "model/folder/model_config.hpp"
+#include "model/folder/model_files.hpp"
 #include "present/engine/regroup_report.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -112,10 +112,10 @@ HeadMerges head_merges() {
 // What can be refused from config.json alone is, before weights are loaded.
 void require_regroupable(const std::filesystem::path& model, const present::RegroupChoices& choices) {
   const std::string config = (model / "config.json").string();
-  if (JsonFields(config, engine::read_text(config)).has("quantization_config"))
+  if (JsonFields(config, read_model_text(config)).has("quantization_config"))
     throw InputError(config, "the checkpoint is quantized and cannot be regrouped; regroup the one it was made from");
   engine::ModelWeights names;
-  names.shape = engine::read_model_shape(model);
+  names.shape = read_model_shape(model);
   engine::require_tensor_names(names.shape);
   engine::require_mergeable_heads(names.shape);
   const engine::RegroupOptions options = options_from(choices);

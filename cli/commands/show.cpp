@@ -14,7 +14,7 @@
 #include "config/weight_format_text.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/model_values.hpp"
 #include "present/values/stack_values.hpp"
@@ -80,7 +80,7 @@ void add_value(present::Report& report, const std::string& key, const std::strin
 
 [[nodiscard]] present::Report show_model(const std::filesystem::path& folder) {
   present::Report report = empty_report("model " + folder.string());
-  for (const present::MachineFigure& value : present::model_values(engine::read_model_shape(folder)))
+  for (const present::MachineFigure& value : present::model_values(read_model_shape(folder)))
     add_value(report, value.key, value.value, value.kind, value.source);
   return report;
 }

@@ -25,9 +25,10 @@
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
 #include "present/values/accuracy_text.hpp"
-#include "study/calibrate/host_machine.hpp"
 #include "study/decide/designs.hpp"
 #include "study/decide/draft_study.hpp"
+#include "study/measure/host_machine.hpp"
+#include "study/measure/measured_drafts.hpp"
 #include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -35,7 +36,6 @@
 #include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/speculation.hpp"
 #include "study/scenario/stacks.hpp"
-#include "study/validate/measured_drafts.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
@@ -57,7 +57,7 @@ struct TableChoices {
 }
 
 [[nodiscard]] ModelShape choose_model(const TableChoices& choices) {
-  ModelShape model = engine::read_model_shape(study::find_model(choices.model));
+  ModelShape model = read_model_shape(study::find_model(choices.model));
   if (choices.kv_heads > 0 && model.has_latents())
     throw InputError("--kv-heads: " + model.name + " keeps latents, which all heads share");
   if (choices.kv_heads > 0 && model.has_unequal_heads())

@@ -7,7 +7,7 @@
 
 #include "present/study/comparison_table.hpp"
 #include "present/values/verdict_text.hpp"
-#include "study/evaluate/block_size_verdict.hpp"
+#include "study/decide/simulated_choices.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {

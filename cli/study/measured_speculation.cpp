@@ -5,10 +5,10 @@
 #include "present/study/speculation_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "study/measure/engine_weights.hpp"
+#include "study/measure/measured_drafts.hpp"
+#include "study/measure/measured_sweep.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/study_points.hpp"
-#include "study/validate/measured_drafts.hpp"
 
 namespace dculab::cli {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/model_files.hpp"
 #include "model/stored_weights.hpp"
 
 namespace dculab::engine {
@@ -34,7 +34,7 @@ struct BlockShifts {
 [[nodiscard]] BlockShifts read_blocks(const std::filesystem::path& folder) {
   constexpr unsigned kFewestColumns = 1U << Fp8Scales::kLeastColumnShift;
   const std::string file = (folder / "config.json").string();
-  const auto stored = read_stored_weights(JsonFields(file, read_text(file)));
+  const auto stored = read_stored_weights(JsonFields(file, read_model_text(file)));
   if (!stored || stored->block_rows == 0) return {};
   const auto rows = static_cast<unsigned>(stored->block_rows), columns = static_cast<unsigned>(stored->block_columns);
   if (!std::has_single_bit(rows) || !std::has_single_bit(columns) || columns < kFewestColumns)

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/kv/kv_calibration.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 
 namespace dculab::engine {
 

@@ -6,12 +6,12 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/finite_weights.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -194,12 +194,12 @@ DraftShape read_tree(const JsonFields& fields) {
 
 DraftShape read_medusa_shape(const std::filesystem::path& folder) {
   const std::string file = (folder / "config.json").string();
-  return read_tree(JsonFields(file, read_text(file)));
+  return read_tree(JsonFields(file, read_model_text(file)));
 }
 
 MedusaWeights load_medusa_weights(const std::filesystem::path& folder, const ModelWeights& model) {
   const std::string file = (folder / "config.json").string();
-  const JsonFields fields(file, read_text(file));
+  const JsonFields fields(file, read_model_text(file));
   const MedusaConfig config = read_medusa_config(fields, model.shape);
   const MedusaReader reader(folder);
   const int hidden = model.shape.hidden_size;

@@ -3,33 +3,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <system_error>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
 #include "files/output.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What makes a Hugging Face folder complete beside config.json and the weights.
-constexpr std::array kCompanionFiles{"generation_config.json",
-                                     "tokenizer.json",
-                                     "tokenizer_config.json",
-                                     "tokenizer.model",
-                                     "added_tokens.json",
-                                     "special_tokens_map.json",
-                                     "vocab.json",
-                                     "merges.txt",
-                                     "chat_template.jinja"};
-
-constexpr std::array kOwnFiles{"config.json", "quantize_config.json", "model.safetensors.index.json"};
 
 fs::path without_trailing_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
@@ -78,11 +64,6 @@ void make_folder(const fs::path& asked, const std::function<void(const fs::path&
   }
 }
 
-bool is_model_file(const fs::path& name) {
-  const auto is_in = [&name](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return name.extension() == ".safetensors" || is_in(kOwnFiles) || is_in(kCompanionFiles);
-}
-
 std::vector<std::string> companion_files(const fs::path& source) {
   std::vector<std::string> names;
   for (const char* name : kCompanionFiles) {
@@ -90,7 +71,7 @@ std::vector<std::string> companion_files(const fs::path& source) {
     std::error_code ignored;
     if (fs::symlink_status(file, ignored).type() == fs::file_type::not_found) continue;
     require_own_file(source, file);
-    if (file.extension() == ".json") (void)parse_json(file.string(), 1, read_text(file.string()));
+    if (file.extension() == ".json") (void)parse_json(file.string(), 1, read_model_text(file.string()));
     names.emplace_back(name);
   }
   return names;

@@ -16,9 +16,6 @@ void require_new_folder(const std::filesystem::path& folder);
 // InputError.
 void make_folder(const std::filesystem::path& folder, const std::function<void(const std::filesystem::path&)>& fill);
 
-// Whether a model is made of files of this name: configuration, tokenizer, weights.
-[[nodiscard]] bool is_model_file(const std::filesystem::path& name);
-
 // Names of the files with tokenizer and generation configuration that a new model takes over: regular files of
 // `source`, or of the same repository in a Hugging Face Hub cache, where they are links from snapshots/ into blobs/.
 // Throws InputError for a link to anywhere else, since what it leads to would be given away with the model, for

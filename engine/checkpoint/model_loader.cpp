@@ -13,18 +13,16 @@
 #include "engine/checkpoint/fused_experts.hpp"
 #include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/mtp_checkpoint.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
-#include "engine/checkpoint/quantization_config.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/stored_values.hpp"
-#include "engine/executors/rope_table.hpp"
 #include "engine/memory/anonymous_memory.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
 #include "model/draft_heads.hpp"
+#include "model/folder/model_config.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -225,7 +223,7 @@ ModelWeights load_weights(const std::filesystem::path& folder, WeightMemory memo
 
 MtpWeights load_mtp_weights(const std::filesystem::path& folder, WeightMemory memory, const ModelWeights& model) {
   const std::string file = (folder / "config.json").string();
-  const JsonFields fields(file, read_text(file));
+  const JsonFields fields(file, read_model_text(file));
   if (fields.integer("num_nextn_predict_layers", 0) < 1)
     fields.refuse("num_nextn_predict_layers",
                   "must be at least 1: the checkpoint has no layer that predicts further tokens");

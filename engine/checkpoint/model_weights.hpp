@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/op.hpp"
-#include "engine/kv/kv_calibration.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "model/weight_shapes.hpp"
 

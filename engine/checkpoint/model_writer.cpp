@@ -13,10 +13,10 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/kv_scales.hpp"
 #include "engine/checkpoint/model_folder.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "fields/json_text.hpp"
 #include "files/output.hpp"
+#include "model/folder/model_files.hpp"
 #include "model/model_config.hpp"
 
 namespace dculab::engine {
@@ -111,7 +111,7 @@ bool has_attention_of(const ModelShape& read, const ModelShape& shape) {
 
 std::string config_with_heads(const fs::path& source, const ModelShape& shape) {
   const std::string file = (source / "config.json").string();
-  const Node config = parse_json(file, 1, read_text(file));
+  const Node config = parse_json(file, 1, read_model_text(file));
   for (const bool own_groups : {false, true}) {
     Node fields = config;
     Node* const inside = fields.find("hidden_size") == nullptr ? fields.find("text_config") : nullptr;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/checkpoint/model_weights.hpp"
-#include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
+#include "model/quantization_config.hpp"
 
 namespace dculab::engine {
 

@@ -7,11 +7,11 @@
 #include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "files/output.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -85,13 +85,13 @@ class TensorCollector {
 
 void fill_folder(const QuantizedFolder& model, const fs::path& folder) {
   const fs::path beside = model.source / kQuantizeConfig;
-  const std::string config = read_text((model.source / "config.json").string());
+  const std::string config = read_model_text((model.source / "config.json").string());
   if (model.record) {
     files::write_file_atomically(folder / "config.json", with_quantization_config(config, *model.record));
     files::write_file_atomically(folder / kQuantizeConfig, quantize_config_json(*model.record));
   } else {
     files::write_file_atomically(folder / "config.json", config);
-    if (fs::exists(beside)) files::write_file_atomically(folder / kQuantizeConfig, read_text(beside.string()));
+    if (fs::exists(beside)) files::write_file_atomically(folder / kQuantizeConfig, read_model_text(beside.string()));
   }
   copy_companion_files(model.source, folder);
   TensorCollector tensors(model);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/quantization_config.hpp"
-#include "engine/kv/kv_calibration.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
+#include "engine/checkpoint/quantization_record.hpp"
 #include "kernels/quantized_matrix.hpp"
 
 namespace dculab::engine {

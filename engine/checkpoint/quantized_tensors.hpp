@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/quantization_config.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "kernels/quantized_matrix.hpp"
+#include "model/quantization_config.hpp"
 
 namespace dculab::engine {
 

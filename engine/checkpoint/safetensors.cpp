@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/json_text.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -215,7 +215,7 @@ Checkpoint::Shard& Checkpoint::open_shard(const std::filesystem::path& path) {
 }
 
 void Checkpoint::open_indexed(const std::filesystem::path& folder, const std::filesystem::path& index) {
-  const JsonFields fields(index.string(), read_text(index.string()));
+  const JsonFields fields(index.string(), read_model_text(index.string()));
   const auto weight_map = fields.object("weight_map");
   if (!weight_map) throw InputError(index.string(), "has no weight_map");
   std::map<std::string, const Shard*> by_file;

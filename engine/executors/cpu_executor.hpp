@@ -21,9 +21,9 @@
 #include "engine/executors/plan_walk.hpp"
 #include "engine/executors/rank_place.hpp"
 #include "engine/executors/rope_table.hpp"
-#include "engine/executors/step_inputs.hpp"
 #include "engine/kv/cpu_kv_slice.hpp"
 #include "engine/kv/kv_storage.hpp"
+#include "engine/step/step_inputs.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
 
 namespace dculab::engine {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/units.hpp"
-#include "engine/executors/step_inputs.hpp"
+#include "engine/step/step_inputs.hpp"
 #include "kernels/cpu/latent_kernels.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"

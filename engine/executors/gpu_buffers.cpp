@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #include "engine/executors/gpu_expanded_kv.hpp"
 #include "engine/executors/gpu_expert_routing.hpp"
-#include "engine/executors/rope_table.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
@@ -19,19 +17,6 @@ using DevicePointer = std::shared_ptr<kernels::gpu::Device>;
 [[nodiscard]] DeviceMemory make_tensor(const DevicePointer& device, Dtype dtype, int rows, int columns) {
   return {device, static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) *
                       static_cast<std::size_t>(bits(dtype)) / 8};
-}
-
-template <typename T>
-[[nodiscard]] DeviceMemory make_array(const DevicePointer& device, std::size_t count) {
-  return {device, count * sizeof(T)};
-}
-
-[[nodiscard]] GpuStepInputs::Attention make_attention(const DevicePointer& device, int max_num_seqs,
-                                                      int max_blocks_per_seq) {
-  const auto seqs = static_cast<std::size_t>(max_num_seqs);
-  return {make_array<std::int32_t>(device, seqs + 1), make_array<std::int32_t>(device, seqs),
-          DeviceMemory(device, seqs * static_cast<std::size_t>(max_blocks_per_seq) * sizeof(std::int32_t),
-                       OperandRole::block_table)};
 }
 
 // All but the residual and logits.
@@ -138,35 +123,6 @@ GpuActivations::GpuActivations(const DevicePointer& device, const ModelShape& sh
     quantized = make_tensor(device, Dtype::int8, tokens, columns);
     quantized_scales = make_tensor(device, Dtype::f32, tokens, 1);
   }
-}
-
-GpuStepInputs::GpuStepInputs(const DevicePointer& device, const GpuStepLimits& limits, int max_blocks_per_seq)
-    : token_ids(make_array<TokenId>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
-      positions(make_array<std::int32_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
-      slot_mapping(make_array<std::int64_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens))),
-      prefill(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
-      decode(make_attention(device, limits.max_num_seqs, max_blocks_per_seq)),
-      device_(device) {
-  if (limits.decode_tokens == 1) return;
-  decode.tree_masks = make_array<std::uint64_t>(device, static_cast<std::size_t>(limits.max_num_batched_tokens));
-  decode.tree_sizes = make_array<std::int32_t>(device, static_cast<std::size_t>(limits.max_num_seqs));
-}
-
-void GpuStepInputs::upload_attention(const AttentionInputs& inputs, const Attention& to) {
-  if (inputs.num_seqs == 0) return;
-  upload_values(*device_, to.query_start_loc, inputs.query_start_loc);
-  upload_values(*device_, to.context_lens, inputs.context_lens);
-  upload_values(*device_, to.block_tables, inputs.block_tables);
-  upload_values(*device_, to.tree_masks, inputs.tree_masks);
-  upload_values(*device_, to.tree_sizes, inputs.tree_sizes);
-}
-
-void GpuStepInputs::upload(const StepInputs& inputs) {
-  upload_values(*device_, token_ids, inputs.token_ids());
-  upload_values(*device_, positions, inputs.positions());
-  upload_values(*device_, slot_mapping, inputs.slot_mapping());
-  upload_attention(inputs.attention(Phase::prefill), prefill);
-  upload_attention(inputs.attention(Phase::decode), decode);
 }
 
 }  // namespace dculab::engine

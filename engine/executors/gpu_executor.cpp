@@ -7,11 +7,11 @@
 
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/executors/alibi_slopes.hpp"
-#include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_draft_heads.hpp"
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/op_dispatch.hpp"
 #include "engine/executors/rope_table.hpp"
+#include "engine/step/gpu_attention.hpp"
 #include "lower/dculab_gpu/kernels.hpp"
 
 namespace dculab::engine {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "engine/executors/step_inputs.hpp"
 #include "engine/memory/device_memory.hpp"
+#include "engine/step/step_inputs.hpp"
 #include "kernels/gpu/latent_args.hpp"
 #include "model/model_shape.hpp"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "engine/executors/expanded_kv.hpp"
-#include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "engine/step/gpu_attention.hpp"
 
 namespace dculab::engine {
 

@@ -1,7 +1,7 @@
 // An op of a plan as a call of the GPU kernels: the weights in its slot, the buffers that it reads and writes.
-#include "engine/executors/gpu_attention.hpp"
 #include "engine/executors/gpu_executor.hpp"
 #include "engine/executors/plan_walk.hpp"
+#include "engine/step/gpu_attention.hpp"
 
 namespace dculab::engine {
 

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/expert_histogram.hpp"
+#include "core/groups_by_load.hpp"
 #include "engine/executors/draft_heads.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "model/model_shape.hpp"
@@ -20,9 +21,6 @@ struct ModelWeights;
 
 // Whether the ops of a step are timed one by one. On a GPU the events that it takes slow the step a little.
 enum class OpTiming : std::uint8_t { off, on };
-
-// Where two sets of KV heads are served (core/groups_by_load.hpp).
-inline constexpr const char* kHeadSetsOnCpu = "two sets of KV heads are served with --device cpu, in one process";
 
 class ModelExecutor : public Executor {
  public:

@@ -1,25 +1,11 @@
 // Cosines and sines of rotary position embedding, as Hugging Face's Llama computes them.
 #pragma once
 
-#include <variant>
 #include <vector>
 
 #include "model/layer_kind.hpp"
 
 namespace dculab::engine {
-
-// What of a layer is rotated, and by which angles.
-struct Rotation {
-  Position position{};
-  int rotary_dim = 0;  // values of a head; 0: the layer has no heads
-
-  explicit Rotation(const Gqa& attention) : position(attention.position), rotary_dim(attention.rotary_dim()) {}
-  explicit Rotation(const Mla& attention) : position(attention.position), rotary_dim(attention.qk_rope_head_dim) {}
-  explicit Rotation(const GatedDeltaNet& /*net*/) {}
-  explicit Rotation(const CompressedAttention& /*attention*/) {}  // priced, not run
-  explicit Rotation(const LayerKind& kind)
-      : Rotation(std::visit([](const auto& attention) { return Rotation(attention); }, kind.attention)) {}
-};
 
 // The rotary_dim / 2 angular frequencies (radians per token), scaled as the position's rope_scaling says: by
 // LongRoPE's short factors, which hold up to its original context.

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/serving_loop.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/generate/open_model.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "model/folder/model_config.hpp"
 
 namespace dculab::engine {
 

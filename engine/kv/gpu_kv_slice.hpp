@@ -8,9 +8,8 @@
 
 #include "core/engine_options.hpp"
 #include "core/step_plan.hpp"
-#include "engine/executors/gpu_attention.hpp"
-#include "engine/executors/gpu_buffers.hpp"
 #include "engine/kv/kv_layouts.hpp"
+#include "engine/step/gpu_attention.hpp"
 #include "kernels/gpu/device.hpp"
 #include "model/model_shape.hpp"
 

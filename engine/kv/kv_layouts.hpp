@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/kv/retention.hpp"
-#include "engine/kv/kv_calibration.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 #include "kernels/ops.hpp"
 #include "lower/dculab_cpu/expanded_kv.hpp"
 #include "model/model_shape.hpp"

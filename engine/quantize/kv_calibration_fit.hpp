@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/batch.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 #include "engine/checkpoint/kv_calibration_file.hpp"
 #include "engine/checkpoint/model_weights.hpp"
-#include "engine/kv/kv_calibration.hpp"
 
 namespace dculab::engine {
 

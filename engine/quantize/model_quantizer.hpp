@@ -12,8 +12,8 @@
 
 #include "core/batch.hpp"
 #include "engine/checkpoint/model_weights.hpp"
-#include "engine/checkpoint/quantization_config.hpp"
 #include "engine/quantize/gptq.hpp"
+#include "model/quantization_config.hpp"
 
 namespace dculab::engine {
 

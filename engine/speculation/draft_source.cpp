@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/speculation/draft_model.hpp"
 #include "engine/speculation/medusa.hpp"
 #include "engine/speculation/mtp.hpp"
 #include "engine/speculation/prompt_lookup.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "model/draft_heads.hpp"
+#include "model/folder/model_files.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 
@@ -47,7 +47,7 @@ void require_draft_of(const ModelShape& target, const ModelShape& draft, const E
 void require_same_tokens(const std::filesystem::path& target_folder, const std::filesystem::path& draft_folder) {
   const auto target_file = target_folder / "tokenizer.json", draft_file = draft_folder / "tokenizer.json";
   if (!std::filesystem::exists(target_file) || !std::filesystem::exists(draft_file)) return;
-  const std::string target_text = read_text(target_file), draft_text = read_text(draft_file);
+  const std::string target_text = read_model_text(target_file), draft_text = read_model_text(draft_file);
   if (target_text == draft_text) return;
   const Tokenizer target = Tokenizer::parse(target_text, target_file.string());
   const Tokenizer draft = Tokenizer::parse(draft_text, draft_file.string());

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 namespace {
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 std::optional<TokenId> read_pad_token(const fs::path& folder, const Tokenizer& tokenizer) {
   const fs::path file = folder / "tokenizer_config.json";
   if (fs::exists(file)) {
-    const JsonFields fields(file.string(), read_text(file.string()));
+    const JsonFields fields(file.string(), read_model_text(file.string()));
     if (const std::string text = pad_text(fields); !text.empty()) {
       const std::optional<TokenId> id = tokenizer.token_id(text);
       if (!id) fields.refuse("pad_token", in_quotes(text) + " is no token of tokenizer.json");
@@ -35,7 +35,7 @@ std::optional<TokenId> read_pad_token(const fs::path& folder, const Tokenizer& t
   for (const char* name : {"generation_config.json", "config.json"}) {
     const std::string other = (folder / name).string();
     if (!fs::exists(other)) continue;
-    const JsonFields fields(other, read_text(other));
+    const JsonFields fields(other, read_model_text(other));
     const int id = fields.integer("pad_token_id", -1);  // some say -1 for none
     if (id >= 0) return id;
   }

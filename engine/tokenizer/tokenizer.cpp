@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/tokenizer/byte_alphabet.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "fields/printable_text.hpp"
 #include "fields/utf8.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::engine {
 
@@ -16,7 +16,7 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw InputError(path.string(), "is a folder, not a tokenizer.json");
-  return parse(read_text(path.string()), path.string());
+  return parse(read_model_text(path.string()), path.string());
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {

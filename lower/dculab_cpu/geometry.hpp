@@ -1,6 +1,6 @@
-// How our CPU kernels cut attention, the choice of critical blocks and products into tasks. Prices go by the first two.
-// In a product's they take each operand as asked for once: what a kernel reads again from its caches is in its measured
-// rate, or in what is reached of the peak.
+// How our CPU kernels cut attention and products into tasks. Prices of attention go by it. In a product's they take
+// each operand as asked for once: what a kernel reads again from its caches is in its measured rate, or in what is
+// reached of the peak.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,6 @@ namespace dculab::lower::dculab_cpu {
 inline constexpr int kPartitionTokens = 512;  // of the context; a multiple of the KV tile
 inline constexpr int kQueryRows = 128;        // (token, head of the group) rows that share a pass over the KV tiles
 static_assert(kPartitionTokens % kKvTileTokens == 0);
-
-// A task of the choice has so many blocks of a sequence and KV head. The sums of some heads and blocks stay in
-// registers; heads that a smaller group has not are idle.
-inline constexpr int kBlocksOfChoiceTask = 128;
-inline constexpr int kChoiceHeads = 4, kChoiceBlocks = 2;
 
 // A product of many rows of x and plain weights: blocks of both are packed, w in panels of a few rows.
 struct PackedProduct {

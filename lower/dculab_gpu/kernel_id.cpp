@@ -4,12 +4,12 @@
 #include <bit>
 
 #include "lower/dculab_gpu/attention_scores_tiling.hpp"
-#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/expert_plan.hpp"
 #include "lower/dculab_gpu/kivi_tiling.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
+#include "lower/kv/critical_blocks_geometry.hpp"
 
 namespace dculab::lower::dculab_gpu {
 namespace {

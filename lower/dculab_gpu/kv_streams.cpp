@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
+#include "lower/kv/critical_blocks_geometry.hpp"
 #include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower::dculab_gpu {
@@ -70,7 +70,8 @@ void add_caching(Streams& streams, const Op& op) {
   const Widths widths = widths_of(op);
   streams.workgroups = static_cast<double>(op.m);
   if (op.rotates) add_rotation(streams, op, widths);
-  if (const auto add_writes = kv_format_lowering(op.attention.kv_dtype).add_gpu_writes) return add_writes(streams, op);
+  if (const auto add_writes = kv_format_lowering(op.attention.kv_dtype).add_gpu_writes)
+    return add_writes(streams, op, activations_of(op));
   streams.add({.role = OperandRole::activation,
                .unique = storage(activations_of(op), 2 * static_cast<double>(op.m) * widths.kv)});
   streams.add(lookups(op, kSlot, 1));

@@ -15,8 +15,7 @@
 
 #include "core/kv/table.hpp"
 #include "lower/attention.hpp"
-#include "lower/dculab_cpu/geometry.hpp"
-#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
+#include "lower/kv/critical_blocks_geometry.hpp"
 #include "lower/kv/kv_memory.hpp"
 #include "model/attention_work.hpp"
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "lower/attention.hpp"
-#include "lower/dculab_gpu/product_streams.hpp"
 #include "lower/kv/kv_lowering.hpp"
 
 namespace dculab::lower {
@@ -78,10 +77,9 @@ void add_kivi_kernels(const Op& op, const StepPlan& step, Launch& launch) {
 }
 
 // What of complete groups is new, and what the residual has; in a unit after the other.
-void add_kivi_streams(Streams& streams, const Op& op) {
+void add_kivi_streams(Streams& streams, const Op& op, Dtype activations) {
   const KiviGroups groups = kivi_groups(op);
   if (groups.values == 0) return;
-  const Dtype activations = dculab_gpu::activations_of(op);
   streams.add({.role = OperandRole::activation, .unique = storage(activations, groups.values - groups.from_residual)});
   for (const Operand& operand : op.operands())
     if (operand.role == OperandRole::kv_read || operand.role == OperandRole::kv_write)

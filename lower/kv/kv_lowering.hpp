@@ -15,8 +15,9 @@ struct KvFormatLowering {
   void (*add_cache_work)(Launch& launch, const Op& op) = nullptr;
   // Of our own GPU kernels: adds to a launch those that come with it. Null: none.
   void (*add_gpu_kernels)(const Op& op, const StepPlan& step, Launch& launch) = nullptr;
-  // Of the one that writes the new tokens: adds what it asks memory for. Null: new K and V, and the rows they go to.
-  void (*add_gpu_writes)(Streams& streams, const Op& op) = nullptr;
+  // Of the one that writes the new tokens, from activations of that format: adds what it asks memory for. Null: new K
+  // and V, and the rows they go to.
+  void (*add_gpu_writes)(Streams& streams, const Op& op, Dtype activations) = nullptr;
 };
 [[nodiscard]] const KvFormatLowering& kv_format_lowering(Dtype dtype);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/calibration/kv_ranges.hpp"
-#include "engine/kv/kv_calibration.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "present/output/report.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "study/calibrate/held_out.hpp"
-#include "study/validate/refused_steps.hpp"
+#include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::present {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "config/unit_text.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 
 namespace dculab::present {
 namespace {

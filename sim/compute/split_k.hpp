@@ -1,22 +1,12 @@
 // A product on a GPU whose tiles are split along k, as GEMM libraries do where tiles are few.
 //
 // Into a whole number of parts, at most as many as lower/matmul.hpp says; tiles * parts workgroups run in whole rounds
-// (parallelism.hpp). A second kernel adds the parts' F32 sums:
-//
-//   adding = 2 * parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
-//
-// Once to write them and once to read them. A kernel whose parts add to y in memory (Launch::adds_in_place) takes as
-// many bytes of the last cache: GPTQ's of vLLM has lanes of four columns, two to a compare-and-swap, so each asks twice
-// for every line of 16-bit values, to load it and to swap it. Swaps that find another value are tried again; how often,
-// no closed form knows: from never to once for each part in flight. Not priced. Splits fill the machine about once, so
-// all parts end and write together: there is no arithmetic left to hide it behind, as there is for a matmul's other
-// cache traffic (step_price.hpp).
+// (parallelism.hpp). What adds the parts' sums: adding_time in sim/cost/way_price.hpp.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/units.hpp"
 #include "lower/launch.hpp"
 #include "sim/compute/parallelism.hpp"
 #include "sim/hardware/machine.hpp"
@@ -24,9 +14,6 @@
 namespace dculab::sim {
 
 [[nodiscard]] Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts);
-
-// To write the parts' sums, and of the second kernel to read them; none for one part.
-[[nodiscard]] Seconds adding_time(const Machine& machine, const lower::Launch& launch, double parts);
 
 // That so many workgroups keep busy, on average over their rounds.
 [[nodiscard]] inline double units_of(const Machine& machine, double workgroups) {

@@ -16,23 +16,7 @@ namespace {
          way.sent / (link.bandwidth * way.link_share) + copying;
 }
 
-// The first device of a server sees its peers' link however many of them take part.
-[[nodiscard]] int devices_of_a_server(const Machine& machine, int devices) {
-  return machine.peers ? std::min(devices, 1 + *machine.peers) : devices;
-}
-
 }  // namespace
-
-std::vector<std::string> token_exchange_problems(const Machine& machine, int devices) {
-  std::vector<std::string> found;
-  const std::string what = " to exchange tokens over " + std::to_string(devices) + " devices";
-  if (devices_of_a_server(machine, devices) > 1 && !machine.peer_link)
-    found.push_back("machine " + machine.name + " has no peer_link" + what);
-  if (!share_a_server(machine, devices) && !machine.network_link)
-    found.push_back("machine " + machine.name + " has no network_link" + what + ", of which a server has " +
-                    std::to_string(1 + *machine.peers));
-  return found;
-}
 
 ExchangeTime exchange_time(const Machine& machine, const lower::TokenTransfer& transfer) {
   const bool crosses = !share_a_server(machine, transfer.devices);

@@ -20,9 +20,6 @@
 // forward from one link to the other wait for both.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "lower/launch.hpp"
 #include "sim/hardware/machine.hpp"
 
@@ -33,9 +30,6 @@ struct ExchangeTime {
   Seconds floor;    // what is sent at least, at the link's peak
   int kernels = 0;  // launched
 };
-
-// Everything that keeps so many devices from exchanging tokens; empty when nothing does.
-[[nodiscard]] std::vector<std::string> token_exchange_problems(const Machine& machine, int devices);
 
 // Precondition: token_exchange_problems(machine, transfer.devices) is empty.
 [[nodiscard]] ExchangeTime exchange_time(const Machine& machine, const lower::TokenTransfer& transfer);

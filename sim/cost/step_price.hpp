@@ -3,7 +3,7 @@
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + waits for the block table * look-up / concurrent workgroups    (sim/memory/table_look_up)
 //         + loads that wait for one another * latency of the last cache
-//         + adding the sums of a product split along k            (sim/compute/split_k.hpp)
+//         + adding the sums of a product split along k            (way_price.hpp)
 //         + DRAM's bytes / bandwidth, of a kernel that hides none of it     (lower::Overlap::dram_in_turn; in_turn)
 //         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
 //         + smooth maximum of: compute, every (other) memory level's bytes / bandwidth, latency; arithmetic hides some

@@ -149,6 +149,16 @@ Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLe
   return resources;
 }
 
+Seconds adding_time(const Machine& machine, const lower::Launch& launch, double parts) {
+  if (parts <= 1) return {};
+  const std::size_t dram = machine.memory.size() - 1;
+  const Bytes sums = storage(Dtype::f32, parts * launch.sums);
+  const auto moved = [&](std::size_t level) { return 2.0 * sums / deliverable(machine, level, machine.compute_units); };
+  if (dram == 0) return moved(dram);
+  return launch.adds_in_place || sums <= machine.memory[dram - 1].size ? moved(dram - 1)
+                                                                       : std::max(moved(dram - 1), moved(dram));
+}
+
 OpPrice price_way(const Lowered& lowered, const Way& way) {
   const auto& [machine, op, launch, footprint, norm, launches_per_kernel] = lowered;
   OpPrice price;

@@ -18,6 +18,10 @@ bool begin_link(Machine& machine, std::string_view key) {
   return true;
 }
 
+int devices_of_a_server(const Machine& machine, int devices) {
+  return machine.peers ? std::min(devices, 1 + *machine.peers) : devices;
+}
+
 bool share_a_server(const Machine& machine, int devices) { return !machine.peers || devices <= 1 + *machine.peers; }
 
 namespace {
@@ -55,6 +59,17 @@ std::vector<std::string> sharing_problems(const Machine& machine, const ModelSha
   const char* link = share_a_server(machine, devices) ? "peer_link" : "network_link";
   found.insert(found.begin(), "machine " + machine.name + " has no " + link + " to exchange results over " +
                                   std::to_string(devices) + " devices");
+  return found;
+}
+
+std::vector<std::string> token_exchange_problems(const Machine& machine, int devices) {
+  std::vector<std::string> found;
+  const std::string what = " to exchange tokens over " + std::to_string(devices) + " devices";
+  if (devices_of_a_server(machine, devices) > 1 && !machine.peer_link)
+    found.push_back("machine " + machine.name + " has no peer_link" + what);
+  if (!share_a_server(machine, devices) && !machine.network_link)
+    found.push_back("machine " + machine.name + " has no network_link" + what + ", of which a server has " +
+                    std::to_string(1 + *machine.peers));
   return found;
 }
 

@@ -41,6 +41,9 @@ inline constexpr std::array<LinkField, 9> kLinks{{
 // The figure under a key of kLinks, which begins at 0 where the machine states none. False for any other key.
 bool begin_link(Machine& machine, std::string_view key);
 
+// Of so many, those in the first one's server, which sees its peers' link however many of them take part.
+[[nodiscard]] int devices_of_a_server(const Machine& machine, int devices);
+
 // Whether `devices` fit in one server: a machine file that does not say how many `peers` there are sets no limit.
 [[nodiscard]] bool share_a_server(const Machine& machine, int devices);
 
@@ -52,5 +55,8 @@ bool begin_link(Machine& machine, std::string_view key);
 // (model/shard.hpp). Empty when nothing does.
 [[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model,
                                                         WeightFormat layers, int devices);
+
+// Everything that keeps so many devices from exchanging tokens; empty when nothing does.
+[[nodiscard]] std::vector<std::string> token_exchange_problems(const Machine& machine, int devices);
 
 }  // namespace dculab::sim

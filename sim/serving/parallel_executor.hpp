@@ -22,7 +22,7 @@
 #include "core/executor.hpp"
 #include "core/serving_loop.hpp"
 #include "sim/cost/micro_batches.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/serving/simulated_executor.hpp"
 
 namespace dculab::sim {

@@ -14,9 +14,9 @@
 #include "core/serving_timeline.hpp"
 #include "core/workload.hpp"
 #include "model/model_shape.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/serving/cluster.hpp"
-#include "sim/serving/deployment.hpp"
 
 namespace dculab::sim {
 

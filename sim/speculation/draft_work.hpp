@@ -24,9 +24,9 @@
 #include "core/engine_options.hpp"
 #include "core/step_plan.hpp"
 #include "model/model_shape.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/serving/deployment.hpp"
 #include "sim/speculation/acceptance.hpp"
 
 namespace dculab::sim {

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/study/offline_run.hpp"
 
 namespace dculab::sim {

@@ -6,7 +6,7 @@
 
 #include "config/accuracy_file.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::study {
@@ -55,7 +55,7 @@ using config::AccuracyRow;
                                  const std::string& model) {
   for (const AccuracyRow& row : rows)
     if (row.num_attention_heads > 0) return row.num_attention_heads;
-  if (const auto folder = try_find_model(model)) return engine::read_model_shape(*folder).heads().num_attention_heads;
+  if (const auto folder = try_find_model(model)) return read_model_shape(*folder).heads().num_attention_heads;
   throw InputError(file, "does not say how many query heads " + model +
                              " has, hence not which group sizes were measured; give num_attention_heads");
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/workload.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/preference.hpp"
 

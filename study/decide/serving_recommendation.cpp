@@ -9,10 +9,10 @@
 #include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
+#include "study/calibrate/refused_steps.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
 namespace {

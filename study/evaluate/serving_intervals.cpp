@@ -5,7 +5,7 @@
 
 #include "sim/serving/step_confidence.hpp"
 #include "sim/study/ordered_chunks.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/scenario/request_workload.hpp"
 
 namespace dculab::study {

@@ -1,15 +1,11 @@
 #include "study/evaluate/simulation.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <thread>
 
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
-#include "sim/study/pareto.hpp"
-#include "study/decide/objective.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -17,13 +13,6 @@
 
 namespace dculab::study {
 namespace {
-
-[[nodiscard]] FigureOf figures_of(const Simulation& simulation) {
-  return [&figures = simulation.figures](const std::string& metric) {
-    const auto figure = figures.find(metric);
-    return figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
-  };
-}
 
 [[nodiscard]] Simulation simulate_point(const SimulatedPoint& asked, const SimulateOptions& options) {
   const config::Scenario& scenario = asked.point->scenario;
@@ -84,33 +73,6 @@ std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& point
                                           static_cast<double>(index + 1) / static_cast<double>(points.size()));
                      });
   return all;
-}
-
-std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims,
-                                      const config::Objective& objective) {
-  sim::ParetoFront front;
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    if (!is_admissible(objective, figures_of(all[index]))) continue;
-    const std::vector<double> weighed = costs(aims, figures_of(all[index]));
-    if (!weighed.empty()) front.offer(index, weighed);
-  }
-  std::vector<std::size_t> numbers;
-  for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
-  return numbers;
-}
-
-std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
-                                const std::function<bool(const Simulation&)>& among) {
-  std::optional<std::size_t> found;
-  double least = 0;
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    if (among && !among(all[index])) continue;
-    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
-    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
-    found = index;
-    least = each;
-  }
-  return found;
 }
 
 std::string label(const Simulation& simulation) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,16 +58,6 @@ struct SimulateOptions {
 // Each of them, in their order. Where there is a meter or on_step, one after the other. Throws InputError.
 [[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points,
                                                       const SimulateOptions& options);
-
-// The one that the objective prefers, of those that meet its constraints and, where asked, are `among` those.
-[[nodiscard]] std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
-                                              const std::function<bool(const Simulation&)>& among = {});
-
-// Of those that meet the objective's constraints, the ones that no other beats in what `aims` name, by the first of
-// them. A simulation without one of the figures is left out.
-[[nodiscard]] std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all,
-                                                    const std::vector<config::Aim>& aims,
-                                                    const config::Objective& objective);
 
 // "z100, block 16"
 [[nodiscard]] std::string label(const Simulation& simulation);

@@ -1,9 +1,9 @@
 #include "study/measure/engine_weights.hpp"
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
+#include "model/folder/model_config.hpp"
 
 namespace dculab::study {
 namespace {
@@ -28,7 +28,7 @@ engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, c
   const auto dtype = parse_dtype(random_dtype);
   if (!dtype)
     throw InputError("--random-weights: '" + random_dtype + "' is not a dtype; use f32, f16, bf16, fp8, int8 or int4");
-  ModelShape shape = engine::read_model_shape(folder);
+  ModelShape shape = read_model_shape(folder);
   leave_unquantized(shape);
   if (*dtype == Dtype::fp8_e4m3) {
     shape.quantization = WeightFormat{*dtype, 0};  // embedding and head are not FP8 in any checkpoint
@@ -45,7 +45,7 @@ engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, c
 }
 
 engine::ModelWeights load_or_make_weights(const std::filesystem::path& folder, WeightFormat format) {
-  ModelShape shape = engine::read_model_shape(folder);
+  ModelShape shape = read_model_shape(folder);
   if (has_weights(folder) && shape.layer_format() == format) return engine::load_weights(folder);
   leave_unquantized(shape);
   const bool is_fp8 = format.dtype == Dtype::fp8_e4m3, is_quantized = is_fp8 || is_integer(format.dtype);

@@ -12,11 +12,12 @@
 #include "sim/calibration/hold_out.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/refused_steps.hpp"
 #include "study/measure/engine_weights.hpp"
+#include "study/measure/measured_sweep.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/study_points.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
 namespace {

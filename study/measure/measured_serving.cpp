@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/measure/alone_latency.hpp"
 #include "engine/measure/step_sample.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "model/few_heads.hpp"
+#include "model/folder/model_config.hpp"
 #include "sim/hardware/process_share.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/memory/driven_out.hpp"
@@ -49,7 +49,7 @@ struct ServedWeights {
   engine::DraftWeights& draft = weights.draft;
   if (method == SpeculativeMethod::draft_model && !server.speculative_model.empty()) {
     const auto draft_folder = find_model(server.speculative_model);
-    const WeightFormat own = engine::read_model_shape(draft_folder).layer_format();
+    const WeightFormat own = read_model_shape(draft_folder).layer_format();
     draft.model = load_or_make_weights(draft_folder, server.draft_weights.value_or(own));
     engine::require_draft_of(weights.model.shape, draft.model->shape, server.options);
   }

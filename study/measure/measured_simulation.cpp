@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/measure/measured_serving.hpp"
 
 namespace dculab::study {

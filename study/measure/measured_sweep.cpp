@@ -8,9 +8,9 @@
 #include "sim/calibration/fit.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/refused_steps.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
 namespace {
@@ -91,6 +91,13 @@ void believe(MeasuredSweep& sweep, const sim::Machine& host) {
 }
 
 }  // namespace
+
+engine::BenchOptions bench_options(const config::Measure& measure) {
+  return {.threads = measure.threads,
+          .repeats = measure.repeats,
+          .warm_up = measure.warm_up,
+          .seed = static_cast<std::uint64_t>(measure.seed)};
+}
 
 MeasuredSweep measure_sweep(const config::Scenario& scenario, const sim::Machine& host,
                             const engine::BenchProgress& progress) {

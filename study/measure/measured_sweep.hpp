@@ -17,6 +17,9 @@
 
 namespace dculab::study {
 
+// How the engine runs the points of a scenario.
+[[nodiscard]] engine::BenchOptions bench_options(const config::Measure& measure);
+
 // A step that the fit had not seen.
 struct HeldOutStep {
   const StudyPoint* point = nullptr;

@@ -17,7 +17,7 @@
 #include "sim/serving/pauses.hpp"
 #include "sim/serving/step_sample.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/evaluate/serving_intervals.hpp"
 #include "study/measure/measured_serving.hpp"
 #include "study/scenario/request_workload.hpp"

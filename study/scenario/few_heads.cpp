@@ -1,6 +1,6 @@
 #include "study/scenario/few_heads.hpp"
 
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -17,7 +17,7 @@ std::optional<FewHeads> resolve_few_heads(const config::Scenario& scenario, cons
   const config::FewHeadsChoice& choice = scenario.few_heads;
   FewHeads few = choice.model.empty()
                      ? FewHeads{with_kv_heads(model, choice.num_key_value_heads), FewWeights::kv_projections}
-                     : FewHeads{engine::read_model_shape(find_model(choice.model)), FewWeights::all};
+                     : FewHeads{read_model_shape(find_model(choice.model)), FewWeights::all};
   refuse_key(scenario, kGroupsKey, few_heads_problems(model, few.model, options));
   return few;
 }

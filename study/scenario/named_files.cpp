@@ -3,9 +3,9 @@
 #include <system_error>
 #include <vector>
 
-#include "engine/checkpoint/model_folder.hpp"
 #include "files/input.hpp"
 #include "files/output.hpp"
+#include "model/folder/model_files.hpp"
 
 namespace dculab::study {
 namespace {
@@ -39,9 +39,8 @@ namespace fs = std::filesystem;
 [[nodiscard]] bool belongs_to(const fs::path& file, const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (engine::is_model_file(entry.path().filename()) && is_same(file, entry.path())) return true;
-  return engine::is_model_file(file.filename()) &&
-         is_same(file, folder / file.filename());  // one that is not there yet
+    if (is_model_file(entry.path().filename()) && is_same(file, entry.path())) return true;
+  return is_model_file(file.filename()) && is_same(file, folder / file.filename());  // one that is not there yet
 }
 
 // What is written is the file behind the links, also where that is not there yet.

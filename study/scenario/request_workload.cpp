@@ -3,33 +3,30 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "config/conversations_file.hpp"
 #include "config/request_trace_file.hpp"
 #include "core/error.hpp"
-#include "engine/measure/conversation_requests.hpp"
-#include "engine/tokenizer/tokenizer.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::study {
 namespace {
 
-[[nodiscard]] std::vector<RecordedRequest> conversation_lengths(const config::Scenario& scenario,
-                                                                const ModelShape& model, const std::string& file) {
+ConversationCounter conversation_counter = nullptr;
+
+[[nodiscard]] std::vector<RecordedRequest> count_conversations(const config::Scenario& scenario,
+                                                               const ModelShape& model, const std::string& file) {
+  if (conversation_counter == nullptr)
+    throw InputError(scenario.file,
+                     "workload.file: conversations are counted by the model's tokenizer, which this program does "
+                     "without; give the lengths in a CSV file");
   const std::filesystem::path tokenizer = find_model(scenario.model.name) / "tokenizer.json";
   if (!std::filesystem::exists(tokenizer))
     throw InputError(scenario.file, "workload.file: conversations are counted by the model's tokenizer, and " +
                                         scenario.model.name + " has no tokenizer.json");
-  std::vector<engine::AnsweredPrompt> conversations;
-  for (config::Exchange& exchange : config::read_conversations_file(file))
-    conversations.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
-  const engine::Tokenizer counter = engine::Tokenizer::load(tokenizer);
-  std::vector<RecordedRequest> lengths;
-  for (const engine::TextRequest& request :
-       engine::sample_requests(conversations, counter, {.max_position_embeddings = model.max_position_embeddings},
-                               scenario.workload.served.requests, scenario.workload.served.seed))
-    lengths.push_back(
-        {{}, static_cast<int>(counter.encode(request.prompt, engine::SpecialTokens::add).size()), request.max_tokens});
-  return lengths;
+  return conversation_counter({.tokenizer = tokenizer,
+                               .file = file,
+                               .max_position_embeddings = model.max_position_embeddings,
+                               .requests = scenario.workload.served.requests,
+                               .seed = scenario.workload.served.seed});
 }
 
 }  // namespace
@@ -52,11 +49,13 @@ RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelSh
       throw InputError(scenario.file,
                        "workload.arrival: conversations carry no times to replay; use poisson or bursty");
     workload.recorded =
-        conversations ? conversation_lengths(scenario, model, file) : config::read_request_trace_file(file);
+        conversations ? count_conversations(scenario, model, file) : config::read_request_trace_file(file);
   }
   if (const auto found = problems(workload); !found.empty())
     throw InputError(scenario.file, "workload." + found.front());
   return workload;
 }
+
+void count_conversations_with(ConversationCounter counter) { conversation_counter = counter; }
 
 }  // namespace dculab::study

@@ -1,7 +1,10 @@
 // The requests that a scenario's workload asks for, with the lengths that its file has.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "config/scenario_file.hpp"
 #include "core/workload.hpp"
@@ -12,8 +15,22 @@ namespace dculab::study {
 // The workload's file: beside the scenario, or where the program is run.
 [[nodiscard]] std::string find_requests_file(const config::Scenario& scenario);
 
-// `file` is CSV (config/request_trace_file.hpp) or, with the tokenizer of the scenario's model, ShareGPT's JSON.
-// Throws InputError.
+// `file` is CSV (config/request_trace_file.hpp) or ShareGPT's JSON, whose conversations are counted by the tokenizer of
+// the scenario's model. Throws InputError.
 [[nodiscard]] RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelShape& model);
+
+// Requests from conversations.
+struct ConversationRequests {
+  std::filesystem::path tokenizer;  // of the model that serves them: tokenizer.json
+  std::string file;                 // of the conversations
+  int max_position_embeddings = 0;  // of the model
+  int requests = 0;                 // at most
+  std::uint64_t seed = 0;           // of which are taken
+};
+using ConversationCounter = std::vector<RecordedRequest> (*)(const ConversationRequests& asked);
+
+// What counts them from now on; a tokenizer is the engine's (study/measure/conversation_lengths.hpp). Null, as before
+// the first call: conversations are refused. To be called before other threads resolve requests.
+void count_conversations_with(ConversationCounter counter);
 
 }  // namespace dculab::study

@@ -10,12 +10,12 @@
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/speculation/draft_work.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
@@ -59,7 +59,7 @@ void refuse_written_inputs(const config::Scenario& scenario) {
 }
 
 ModelShape resolve_model(const config::Scenario& scenario) {
-  return resolve_model(scenario, engine::read_model_shape(find_model(scenario.model.name)));
+  return resolve_model(scenario, read_model_shape(find_model(scenario.model.name)));
 }
 
 ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
@@ -75,7 +75,7 @@ std::vector<std::string> model_notes(const config::Scenario& scenario) {
   const std::vector<std::string> names = models_of(scenario);
   const bool drafts_with_own_layers = scenario.options.speculative_config.method == SpeculativeMethod::mtp;
   for (const std::string& name : names) {
-    const ModelShape model = engine::read_model_shape(find_model(name));
+    const ModelShape model = read_model_shape(find_model(name));
     for (const std::string& note : model.notes) {
       if (drafts_with_own_layers && note.starts_with(kUncountedPredictors)) continue;
       std::string text = (names.size() > 1 ? model.name + ": " : "") + note;

@@ -6,8 +6,8 @@
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
+#include "core/groups_by_load.hpp"
 #include "core/kv/table.hpp"
-#include "engine/executors/model_executor.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/latent_tiling.hpp"
 #include "model/plan_step.hpp"
@@ -244,7 +244,7 @@ std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShap
   if (is_divided) refuse_all(KvFeature::divided);
   if (on_gpu) refuse_all(KvFeature::gpu);
   if (const std::string reason = head_dim_problem(model, options.kv_cache_dtype); !reason.empty()) refuse(reason);
-  if (options.groups_by_load && (on_gpu || is_divided)) refuse(engine::kHeadSetsOnCpu);
+  if (options.groups_by_load && (on_gpu || is_divided)) refuse(kHeadSetsOnCpu);
   if (on_gpu && model.has_unequal_heads())
     found.emplace_back(
         "no kernel of dculab takes different heads, or groups of different sizes, in a KV cache on a GPU: priced as if "

@@ -5,7 +5,7 @@
 #include "config/scenario_document.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -40,7 +40,7 @@ std::optional<sim::Speculation> resolve_speculation(const config::Scenario& scen
   sim::Speculation speculation;
   speculation.acceptance = choice.trace.empty() ? choice.acceptance : acceptance_of_trace(scenario);
   if (choice.model.empty()) return speculation;
-  speculation.draft = engine::read_model_shape(find_model(choice.model));
+  speculation.draft = read_model_shape(find_model(choice.model));
   if (choice.weights) speculation.draft->expert_quantization.reset();
   speculation.draft_weights = choice.weights.value_or(speculation.draft->layer_format());
   return speculation;

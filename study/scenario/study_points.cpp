@@ -63,13 +63,6 @@ std::vector<StudyPoint> study_points(const config::Scenario& scenario, const sim
   return points;
 }
 
-engine::BenchOptions bench_options(const config::Measure& measure) {
-  return {.threads = measure.threads,
-          .repeats = measure.repeats,
-          .warm_up = measure.warm_up,
-          .seed = static_cast<std::uint64_t>(measure.seed)};
-}
-
 std::string point_label(const StudyPoint& point) {
   std::string text;
   for (const auto& [key, value] : point.choices) {

@@ -8,7 +8,6 @@
 
 #include "config/scenario_file.hpp"
 #include "core/step_plan.hpp"
-#include "engine/measure/step_bench.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recommend.hpp"
 
@@ -37,8 +36,5 @@ struct StudyPoint {
 
 // "block=16 batch=4"
 [[nodiscard]] std::string point_label(const StudyPoint& point);
-
-// How `--measure` runs them.
-[[nodiscard]] engine::BenchOptions bench_options(const config::Measure& measure);
 
 }  // namespace dculab::study

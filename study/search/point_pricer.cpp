@@ -11,7 +11,7 @@
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "study/decide/objective.hpp"
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/scenario/server.hpp"
 
 namespace dculab::study {

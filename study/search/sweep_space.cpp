@@ -9,9 +9,9 @@
 #include "config/machine_file.hpp"
 #include "config/scenario_document.hpp"
 #include "core/fingerprint.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "fields/json_text.hpp"
 #include "files/input.hpp"
+#include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -127,7 +127,7 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
   for (const std::string& name : models) {
     const std::filesystem::path folder = find_model(name);
     identity_ = fingerprint_of(folder / "config.json", identity_);
-    models_[name] = engine::read_model_shape(folder);
+    models_[name] = read_model_shape(folder);
   }
   for (const std::string& name : names_of(scenario_, "stack", {scenario_.stack}))
     for (const std::filesystem::path& file : stack_files_of(config::stack_beside(scenario_.file, name)))

@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "model/attention_work.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/study/serving_recipe.hpp"
 #include "study/scenario/locate.hpp"
@@ -146,7 +146,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
-  if (const auto folder = try_find_model(written)) return engine::read_model_shape(*folder);
+  if (const auto folder = try_find_model(written)) return read_model_shape(*folder);
   throw InputError("no model '" + written + "' under scenarios/models");
 }
 
@@ -237,7 +237,7 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
 // Kernels that stand for others teach nothing of what those reach.
 [[nodiscard]] std::string why_silent(const PublishedPoint& point, const PublishedSoftware& software) {
   const auto folder = point.model.empty() ? std::nullopt : try_find_model(lower_case(point.model));
-  if (folder && engine::read_model_shape(*folder).has_compressed_entries())
+  if (folder && read_model_shape(*folder).has_compressed_entries())
     return "other kernels stand for many of those that serve compressed entries and hyper-connections";
   return std::string(software.silent);
 }

@@ -9,8 +9,8 @@
 
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "files/input.hpp"
+#include "model/folder/model_config.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "study/scenario/locate.hpp"
@@ -64,8 +64,7 @@ void add_stage(Seconds begin, const ServedLoad& load, double rate, std::mt19937_
   machine.stack = resolve_stack(choices.stack, machine);
   if (choices.change) choices.change(machine.stack);
   const EngineOptions options = options_of(load, machine);
-  sim::SimulatedServer server{std::move(machine), engine::read_model_shape(find_model(shipped_model(load.model))),
-                              options};
+  sim::SimulatedServer server{std::move(machine), read_model_shape(find_model(shipped_model(load.model))), options};
   server.deployment.tensor_parallel_size = load.devices;
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
   require_served(server.machine, server.model, options);
@@ -152,7 +151,7 @@ std::string shipped_model(const std::string& hub_name) {
 }
 
 SamplingParams default_sampling(const std::string& hub_name) {
-  return engine::read_generation_config(find_model(shipped_model(hub_name))).sampling;
+  return read_generation_config(find_model(shipped_model(hub_name))).sampling;
 }
 
 std::vector<ServedScore> score_served(std::span<const ServedRow> rows, std::span<const ServedFigure> figures) {

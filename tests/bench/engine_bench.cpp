@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "core/activation_mode.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/measure/step_bench.hpp"
 #include "engine/probe/core_probe.hpp"
 #include "engine/probe/foreign_load.hpp"
 #include "engine/probe/memory_probe.hpp"
 #include "engine/probe/topology.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
 
 namespace {
@@ -66,7 +66,7 @@ Bytes bytes_read(const StepPlan& plan) {
 }
 
 ModelShape shape_in(const std::string& folder, Dtype weights) {
-  ModelShape shape = engine::read_model_shape(folder);
+  ModelShape shape = read_model_shape(folder);
   shape.max_position_embeddings = 2 * kLong;  // speed does not depend on what the rotations were trained for
   shape.dtype = weights;
   if (weights == Dtype::int4 || weights == Dtype::int8) {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/scenario/locate.hpp"
@@ -62,7 +62,7 @@ BENCHMARK_CAPTURE(plan_and_price_llama_3_8b_decode, mi50, test::mi50_like())->Ar
 BENCHMARK_CAPTURE(sweep_1000_points, mi50, test::mi50_like())->Unit(benchmark::kMillisecond);
 
 void register_machine(const Machine& machine) {
-  static const ModelShape deepseek = engine::read_model_shape(study::find_model("deepseek-v3"));
+  static const ModelShape deepseek = read_model_shape(study::find_model("deepseek-v3"));
   for (const auto& [label, model] : {std::pair{"llama_3_8b", test::llama_3_8b()}, {"deepseek_v3", deepseek}}) {
     const std::string name = std::string("price_decode/") + label + "/" + machine.name + "/" + machine.stack.name;
     benchmark::RegisterBenchmark(name.c_str(),

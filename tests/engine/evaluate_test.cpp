@@ -7,11 +7,11 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/evaluate/choice_evaluation.hpp"
 #include "engine/evaluate/decode_speed.hpp"
 #include "engine/evaluate/text_evaluation.hpp"
 #include "engine/sampling/token_distribution.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
@@ -23,7 +23,7 @@ const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/scenarios/models/d
 
 json golden() {
   const std::string path = std::string(DCULAB_SOURCE_DIR) + "/tests/golden/evaluation/dculab-tiny.json";
-  return json::parse(read_text(path));
+  return json::parse(read_model_text(path));
 }
 
 Generator tiny(Dtype kv_cache_dtype, int num_threads = 2) {
@@ -35,7 +35,7 @@ Generator tiny(Dtype kv_cache_dtype, int num_threads = 2) {
 }
 
 std::vector<TokenId> held_out(const Generator& generator, std::size_t num_tokens) {
-  std::string text = read_text(kModel + "/eval/held-out.txt");
+  std::string text = read_model_text(kModel + "/eval/held-out.txt");
   text.resize(std::min<std::size_t>(text.size(), 12 * num_tokens));
   std::vector<TokenId> ids = generator.tokenizer().encode(text, SpecialTokens::omit);
   REQUIRE(ids.size() > num_tokens);
@@ -56,7 +56,7 @@ ChoiceItem item_of(const std::string& line) {
 }
 
 std::vector<ChoiceItem> first_items(const std::string& file, std::size_t count) {
-  std::istringstream stream(read_text(kModel + "/eval/" + file));
+  std::istringstream stream(read_model_text(kModel + "/eval/" + file));
   std::vector<ChoiceItem> items;
   for (std::string line; items.size() < count && std::getline(stream, line);) items.push_back(item_of(line));
   return items;

@@ -6,9 +6,9 @@
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "kernels/number_format.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/golden_steps.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
@@ -114,7 +114,7 @@ TEST_CASE("FP8 blocks that kernels do not take, and formats that are only priced
   const auto refused = [](const std::string& from, const std::string& to) {
     const TemporaryFolder folder;
     fs::copy(kFp8Folder / "block", folder.path("model"));
-    std::string text = read_text((kFp8Folder / "block/config.json").string());
+    std::string text = read_model_text((kFp8Folder / "block/config.json").string());
     text.replace(text.find(from), from.size(), to);
     std::ofstream(folder.path("model") / "config.json") << text;
     try {

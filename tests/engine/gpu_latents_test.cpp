@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/counting_device.hpp"
 #include "tests/engine/support/gpu_golden_steps.hpp"

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"

@@ -5,14 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/regroup/mean_pool.hpp"
+#include "model/folder/model_config.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"
 
@@ -90,14 +90,14 @@ TEST_CASE("a model that is written and loaded again has the same shape and bits"
 TEST_CASE("fewer KV heads stand in config.json, the rest of it stays") {
   const Scratch scratch("kv_heads");
   write_model(scratch / "model", regrouped(load_weights(kGoldenFolder / "text"), 1), kGoldenFolder / "text");
-  nlohmann::json config = nlohmann::json::parse(read_text((scratch / "model" / "config.json").string()));
-  nlohmann::json before = nlohmann::json::parse(read_text((kGoldenFolder / "text" / "config.json").string()));
+  nlohmann::json config = nlohmann::json::parse(read_model_text((scratch / "model" / "config.json").string()));
+  nlohmann::json before = nlohmann::json::parse(read_model_text((kGoldenFolder / "text" / "config.json").string()));
   REQUIRE(config["num_key_value_heads"] == 1);
   config.erase("num_key_value_heads");
   before.erase("num_key_value_heads");
   REQUIRE(config == before);
-  REQUIRE(read_text((scratch / "model" / "tokenizer.json").string()) ==
-          read_text((kGoldenFolder / "text" / "tokenizer.json").string()));
+  REQUIRE(read_model_text((scratch / "model" / "tokenizer.json").string()) ==
+          read_model_text((kGoldenFolder / "text" / "tokenizer.json").string()));
 }
 
 TEST_CASE("what is copied into a new model is written as the rest of it is, with the rights of new files") {
@@ -109,7 +109,7 @@ TEST_CASE("what is copied into a new model is written as the rest of it is, with
   fs::permissions(scratch / "source" / "merges.txt", fs::perms::owner_read);
   std::ofstream(scratch / "new") << "";
   copy_companion_files(scratch / "source", scratch / "model");
-  REQUIRE(read_text((scratch / "model" / "merges.txt").string()) == merges);
+  REQUIRE(read_model_text((scratch / "model" / "merges.txt").string()) == merges);
   REQUIRE(fs::status(scratch / "model" / "merges.txt").permissions() == fs::status(scratch / "new").permissions());
 }
 

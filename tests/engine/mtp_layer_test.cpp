@@ -5,8 +5,8 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/mtp_checkpoint.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/executors/mtp_layer.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "core/error.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/generate/engine_core.hpp"
 #include "engine/generate/wall_clock.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/support/catch.hpp"

@@ -12,10 +12,11 @@
 #include "engine/checkpoint/packed_integers.hpp"
 #include "engine/checkpoint/quantized_model_writer.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/quantize/model_quantizer.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "model/folder/model_config.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
 #include "tests/engine/support/stepper.hpp"
@@ -253,7 +254,7 @@ TEST_CASE("a folder is written whole or not at all") {
   write_safetensors(folder.path("x.safetensors"), {tensor, {"b", "F16", {4}, bytes}});
   const MappedFile file(folder.path("x.safetensors"));
   REQUIRE_THAT(
-      read_text(folder.path("x.safetensors")),
+      read_model_text(folder.path("x.safetensors")),
       ContainsSubstring(R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                         R"("b":{"dtype":"F16","shape":[4],"data_offsets":[8,16]}}     )"));
   const TensorTable table = read_tensor_table(file.bytes(), "x.safetensors");

@@ -8,6 +8,7 @@
 #include "engine/checkpoint/safetensors_writer.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/quantize/weight_grid.hpp"
+#include "model/folder/model_config.hpp"
 #include "tests/engine/support/golden_steps.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
 #include "tests/support/catch.hpp"

@@ -1,11 +1,11 @@
 // The whole shipped model with the GPU kernels, run on the host, against the CPU engine.
 #include "core/kv/table.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/kv/kv_storage.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "kernels/gpu/open_device.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"

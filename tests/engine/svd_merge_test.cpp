@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "engine/checkpoint/model_loader.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/regroup/head_calibration.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "engine/regroup/regroup.hpp"
 #include "engine/regroup/svd_merge.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/engine/support/regroup_model.hpp"
 #include "tests/engine/support/text_scores.hpp"
 #include "tests/support/catch.hpp"
@@ -190,7 +190,7 @@ TEST_CASE("on the shipped model SVD loses less than weighted means, at every num
   const ModelWeights weights = load_weights(folder);
   const Tokenizer tokenizer = Tokenizer::load(folder / "tokenizer.json");
   const auto tokens_of = [&](const std::filesystem::path& file, std::size_t count) {
-    std::vector<TokenId> ids = tokenizer.encode(read_text(file), SpecialTokens::omit);
+    std::vector<TokenId> ids = tokenizer.encode(read_model_text(file), SpecialTokens::omit);
     ids.resize(count);
     return ids;
   };

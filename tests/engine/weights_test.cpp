@@ -7,12 +7,12 @@
 
 #include "core/error.hpp"
 #include "engine/checkpoint/finite_weights.hpp"
-#include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "engine/checkpoint/stored_values.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "kernels/cpu/cpu_kernels.hpp"
+#include "model/folder/model_config.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"

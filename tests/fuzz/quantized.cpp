@@ -10,6 +10,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/packed_layers.hpp"
 #include "engine/checkpoint/quantized_tensors.hpp"
+#include "model/folder/model_config.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace dculab::fuzz {
@@ -48,7 +49,7 @@ void read_quantized_model(std::string_view input) {
   folder.write("config.json", input.substr(0, end));
   folder.write("model.safetensors", input.substr(std::min(end + 1, input.size())));
   engine::ModelWeights weights = engine::load_weights(folder.path(), engine::WeightMemory::mapped);
-  const auto config = engine::read_quantization_config(std::filesystem::path(folder.path()));
+  const auto config = read_quantization_config(std::filesystem::path(folder.path()));
   const Checkpoint checkpoint(folder.path());
   for (const TensorSlot& slot : engine::tensor_slots(weights)) {
     require(slot.view->data != nullptr, "a weight that is needed is there");

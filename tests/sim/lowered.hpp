@@ -9,6 +9,7 @@
 #include "sim/compute/parallelism.hpp"
 #include "sim/compute/split_k.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/cost/way_price.hpp"
 #include "sim/memory/bandwidth.hpp"
 #include "sim/memory/level_bytes.hpp"
 #include "sim/memory/reuse.hpp"

@@ -1,8 +1,10 @@
 """Who may include whom: holds the include rule of docs/reference/architecture.md against the sources.
 
 Usage: check_includes.py SOURCE_DIR. Prints every forbidden include as file:line and exits with 1 if there is any.
+Includes between the folders of a folder go one way, too: a cycle is printed with the includes that make it.
 """
 
+import collections
 import pathlib
 import re
 import sys
@@ -11,7 +13,7 @@ import sys
 ALLOWED = {
     "core": set(),
     "fields": {"core"},
-    "model": {"fields", "core"},
+    "model": {"fields", "files", "core"},
     "lower": {"model", "core"},
     "sim": {"lower", "model", "core"},
     "kernels": {"lower", "core"},
@@ -21,6 +23,12 @@ ALLOWED = {
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
+}
+
+# Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.
+PARTS = {
+    ("model", "files"): "model/folder/",
+    ("study", "engine"): "study/measure/",
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.
@@ -53,26 +61,75 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".hpp", ".cpp", ".h"}
 
 
-def complaints(root: pathlib.Path, path: pathlib.Path):
-    relative = path.relative_to(root).as_posix()
-    folder = relative.split("/")[0]
+def includes_of(path: pathlib.Path):
+    """(line, what it includes) of a source."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        match = INCLUDE.match(line)
-        if not match:
-            continue
-        target = match.group(2)
+        if match := INCLUDE.match(line):
+            yield number, match.group(2)
+
+
+def complaints(relative: str, includes: list[tuple[int, str]]):
+    folder = relative.split("/")[0]
+    for number, target in includes:
         place = f"{relative}:{number}: "
         other = target.split("/")[0]
         if folder in ALLOWED and other in ALLOWED and other != folder and other not in ALLOWED[folder]:
             yield place + f"{folder} must not include {other} ({target})"
+        part = PARTS.get((folder, other), folder)
+        if not relative.startswith(part):
+            yield place + f"of {folder}, {part} alone may include {other} ({target})"
         for prefix, places in FENCES.items():
             if target.startswith(prefix) and not any(relative.startswith(each) for each in places):
                 yield place + f"{target} is fenced to {', '.join(places)}"
-        if target in FORBIDDEN_STANDARD.get(folder, set()):
+        reads_files = relative.startswith(PARTS["model", "files"])
+        if target in FORBIDDEN_STANDARD.get(folder, set()) and not (reads_files and target == "filesystem"):
             yield place + f"{folder} does without <{target}>"
         threads_fenced = folder == "sim" and target in {"thread", "mutex", "atomic"}
         if threads_fenced and not relative.startswith("sim/study/"):
             yield place + "threads in sim are for sim/study only"
+
+
+def between_folders(sources: dict[str, list[tuple[int, str]]]):
+    """Of each folder: (a folder in it, another one) -> the includes that lead from the first to the second. Files that
+    lie directly in it are its own interface, which those folders may include and be included by."""
+    arrows = collections.defaultdict(lambda: collections.defaultdict(list))
+    for relative, includes in sources.items():
+        parts = relative.split("/")
+        for number, target in includes:
+            others = target.split("/")
+            shared = next((i for i, (one, other) in enumerate(zip(parts, others)) if one != other), 0)
+            if 0 < shared < min(len(parts), len(others)) - 1:
+                arrows["/".join(parts[:shared])][parts[shared], others[shared]].append(f"{relative}:{number}: {target}")
+    return arrows
+
+
+def way(arrows: dict[tuple[str, str], list[str]], start: str, end: str) -> list[str]:
+    """The folders of a shortest way along the arrows, with both ends; empty where there is none."""
+    ways = collections.deque([[start]])
+    seen = {start}
+    while ways:
+        folders = ways.popleft()
+        for one, other in arrows:
+            if one != folders[-1] or other in seen:
+                continue
+            if other == end:
+                return [*folders, other]
+            seen.add(other)
+            ways.append([*folders, other])
+    return []
+
+
+def cycles(sources: dict[str, list[tuple[int, str]]]):
+    for folder, arrows in sorted(between_folders(sources).items()):
+        told = set()  # arrows
+        for one, other in sorted(arrows):
+            folders = [one, *way(arrows, other, one)]
+            if len(folders) == 1 or (one, other) in told:
+                continue
+            told.update(zip(folders, folders[1:]))
+            yield f"{folder}: {' -> '.join(folders)}"
+            for pair in zip(folders, folders[1:]):
+                yield from (f"    {include}" for include in arrows[pair])
 
 
 def main() -> int:
@@ -86,7 +143,9 @@ def main() -> int:
     if len(files) < 20:
         print(f"{root}: only {len(files)} sources found, the check would prove nothing")
         return 1
-    found = [text for path in files for text in complaints(root, path)]
+    sources = {path.relative_to(root).as_posix(): list(includes_of(path)) for path in files}
+    found = [text for relative, includes in sources.items() for text in complaints(relative, includes)]
+    found += cycles(sources)
     print("\n".join(found) if found else f"{len(files)} files, no forbidden include")
     return 1 if found else 0
 

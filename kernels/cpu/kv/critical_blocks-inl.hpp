@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/vectors-inl.hpp"
 #include "kernels/kv/critical_blocks.hpp"
-#include "lower/dculab_cpu/geometry.hpp"
+#include "lower/kv/critical_blocks_geometry.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dculab::kernels::cpu::HWY_NAMESPACE {

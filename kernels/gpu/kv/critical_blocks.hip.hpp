@@ -5,7 +5,7 @@
 #include "kernels/gpu/kv_cache/paged_kv.hpp"
 #include "kernels/gpu/layers/rows.hpp"
 #include "kernels/gpu/wave.hpp"
-#include "lower/dculab_gpu/critical_blocks_tiling.hpp"
+#include "lower/kv/critical_blocks_geometry.hpp"
 
 namespace dculab::kernels::gpu::DCULAB_GPU_BUILD {
 

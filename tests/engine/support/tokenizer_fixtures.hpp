@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/read_text.hpp"
 #include "engine/tokenizer/stream_decoder.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "fields/utf8.hpp"
+#include "model/folder/model_files.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
@@ -24,7 +24,7 @@ inline Tokenizer fixture(const std::string& kind, const std::string& folder = kG
 
 inline nlohmann::json fixture_json(const std::string& kind, const std::string& folder = kGoldens) {
   const std::string path = folder + kind + ".json";
-  return nlohmann::json::parse(read_text(path));
+  return nlohmann::json::parse(read_model_text(path));
 }
 
 inline std::vector<nlohmann::json> read_lines(const std::string& path) {

@@ -7,11 +7,12 @@
 #include "config/scenario_file.hpp"
 #include "core/error.hpp"
 #include "study/decide/draft_study.hpp"
+#include "study/measure/conversation_lengths.hpp"
+#include "study/measure/measured_drafts.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/server.hpp"
-#include "study/validate/measured_drafts.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
@@ -84,6 +85,7 @@ void check_scenario(const config::Scenario& scenario) {
 }
 
 TEST_CASE("every shipped scenario is read, and what its points name is there and goes together", "[once]") {
+  count_conversations_with(conversation_lengths);
   const std::vector<fs::path> files = shipped_scenarios();
   for (const char* folder : {"measured", "papers", "search", "serving", "tutorial"})
     CHECK(

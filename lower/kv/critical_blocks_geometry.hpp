@@ -1,8 +1,17 @@
-// How the kernels of critical blocks are cut: what their launchers and their prices go by.
+// How our kernels of critical blocks are cut: what they, their launchers and their prices go by.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+
+namespace dculab::lower::dculab_cpu {
+
+// A task of the choice has so many blocks of a sequence and KV head. The sums of some heads and blocks stay in
+// registers; heads that a smaller group has not are idle.
+inline constexpr int kBlocksOfChoiceTask = 128;
+inline constexpr int kChoiceHeads = 4, kChoiceBlocks = 2;
+
+}  // namespace dculab::lower::dculab_cpu
 
 namespace dculab::lower::dculab_gpu {
 

@@ -1,10 +1,10 @@
 // A KV cache that the engine refuses is warned of where it is priced: in the same cases, with the same words.
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "engine/checkpoint/kv_calibration.hpp"
 #include "engine/executors/gpu_requirements.hpp"
 #include "engine/executors/open_executor.hpp"
 #include "engine/kv/gpu_kv_storage.hpp"
-#include "engine/kv/kv_calibration.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
 #include "study/scenario/resolve.hpp"

@@ -1,4 +1,4 @@
-#include "engine/executors/step_inputs.hpp"
+#include "engine/step/step_inputs.hpp"
 
 #include <algorithm>
 #include <bit>

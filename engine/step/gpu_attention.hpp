@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/engine_options.hpp"
-#include "engine/executors/gpu_buffers.hpp"
+#include "engine/step/gpu_step_inputs.hpp"
 #include "kernels/gpu/args.hpp"
 #include "lower/attention_walk.hpp"
 #include "model/layer_kind.hpp"

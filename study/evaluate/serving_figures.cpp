@@ -1,4 +1,4 @@
-#include "study/decide/serving_figures.hpp"
+#include "study/evaluate/serving_figures.hpp"
 
 namespace dculab::study {
 namespace {

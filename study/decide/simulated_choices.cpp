@@ -1,18 +1,28 @@
-#include "study/evaluate/block_size_verdict.hpp"
+#include "study/decide/simulated_choices.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "sim/study/pareto.hpp"
 #include "study/decide/objective.hpp"
-#include "study/decide/serving_figures.hpp"
 #include "study/decide/step_choices.hpp"
+#include "study/evaluate/serving_figures.hpp"
 #include "study/scenario/request_workload.hpp"
 
 namespace dculab::study {
 namespace {
+
+[[nodiscard]] FigureOf figures_of(const Simulation& simulation) {
+  return [&figures = simulation.figures](const std::string& metric) {
+    const auto figure = figures.find(metric);
+    return figure == figures.end() ? std::numeric_limits<double>::quiet_NaN() : figure->second;
+  };
+}
 
 // The choices of a sweep but for the block size.
 [[nodiscard]] std::vector<config::Override> other_choices(const Simulation& simulation) {
@@ -43,6 +53,33 @@ namespace {
 }
 
 }  // namespace
+
+std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
+                                const std::function<bool(const Simulation&)>& among) {
+  std::optional<std::size_t> found;
+  double least = 0;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (among && !among(all[index])) continue;
+    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
+    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
+    found = index;
+    least = each;
+  }
+  return found;
+}
+
+std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const std::vector<config::Aim>& aims,
+                                      const config::Objective& objective) {
+  sim::ParetoFront front;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (!is_admissible(objective, figures_of(all[index]))) continue;
+    const std::vector<double> weighed = costs(aims, figures_of(all[index]));
+    if (!weighed.empty()) front.offer(index, weighed);
+  }
+  std::vector<std::size_t> numbers;
+  for (const sim::ParetoFront::Point& point : front.points()) numbers.push_back(point.number);
+  return numbers;
+}
 
 std::optional<DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>& asked,
                                                const std::vector<Simulation>& all, std::size_t best,

@@ -1,15 +1,15 @@
-#include "engine/checkpoint/model_config.hpp"
-#include "model/model_config.hpp"
+// What config.json and generation_config.json say, and what they leave out.
+#include "model/folder/model_config.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "core/error.hpp"
-#include "tests/engine/support/golden_model.hpp"
+#include "model/model_config.hpp"
 #include "tests/support/catch.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
 
 // A minimal config.json with `extra` fields, each preceded by a comma.
@@ -172,11 +172,12 @@ TEST_CASE("values that no model has are refused") {
 }
 
 TEST_CASE("the shape of a folder is named after it") {
-  const ModelShape shape = read_model_shape(kGoldenFolder / "gqa");
+  const auto folder = std::filesystem::path(DCULAB_SOURCE_DIR) / "tests/golden/llama/gqa";
+  const ModelShape shape = read_model_shape(folder);
   REQUIRE(shape.name == "gqa");
   REQUIRE(shape.kinds[0].gqa().heads.head_dim == 16);
   REQUIRE(shape.kinds[0].gqa().heads.num_key_value_heads == 2);
-  REQUIRE(read_model_shape(kGoldenFolder / "gqa" / "config.json").name == "gqa");
+  REQUIRE(read_model_shape(folder / "config.json").name == "gqa");
 }
 
 TEST_CASE("how to sample comes from generation_config.json") {
@@ -201,4 +202,4 @@ TEST_CASE("how to sample comes from generation_config.json") {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -1,4 +1,4 @@
-#include "study/calibrate/host_machine.hpp"
+#include "study/measure/host_machine.hpp"
 
 #include <algorithm>
 

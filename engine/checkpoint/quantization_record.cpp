@@ -1,8 +1,7 @@
-#include "engine/checkpoint/quantization_config.hpp"
+#include "engine/checkpoint/quantization_record.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_text.hpp"
 
 namespace dculab::engine {
@@ -27,21 +26,6 @@ using Json = nlohmann::ordered_json;
 }
 
 }  // namespace
-
-std::string quantization_file(const std::filesystem::path& folder) {
-  const std::string config = (folder / "config.json").string();
-  const std::string beside = (folder / "quantize_config.json").string();
-  const bool is_beside =
-      std::filesystem::exists(beside) && !JsonFields(config, read_text(config)).object("quantization_config");
-  return is_beside ? beside : config;
-}
-
-std::optional<QuantizationConfig> read_quantization_config(const std::filesystem::path& folder) {
-  const std::string file = quantization_file(folder);
-  const JsonFields fields(file, read_text(file));
-  const bool is_config = std::filesystem::path(file).filename() == "config.json";
-  return is_config ? read_quantization_config(fields) : read_quantization(fields);
-}
 
 std::string with_quantization_config(const std::string& config_json, const QuantizationRecord& record) {
   Node config = parse_json("config.json", 1, config_json);

@@ -1,12 +1,11 @@
-#include "engine/checkpoint/model_config.hpp"
+#include "model/folder/model_config.hpp"
 
-#include "engine/checkpoint/quantization_config.hpp"
-#include "engine/checkpoint/read_text.hpp"
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/model_files.hpp"
 #include "model/model_config.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 namespace {
 
 constexpr int kDefaultTopK = 50;  // transformers, generation/configuration_utils.py
@@ -28,7 +27,7 @@ GenerationConfig merge_generation(GenerationConfig result, const JsonFields& fie
 void read_modelopt_format(const std::filesystem::path& folder, ModelShape& shape) {
   const std::string file = (folder / "hf_quant_config.json").string();
   if (!std::filesystem::exists(file)) return;
-  const auto fields = JsonFields(file, read_text(file)).object("quantization");
+  const auto fields = JsonFields(file, read_model_text(file)).object("quantization");
   if (!fields || !fields->has("quant_algo")) return;
   const std::string format = fields->text("quant_algo", "");
   if (format == "FP8")
@@ -39,13 +38,29 @@ void read_modelopt_format(const std::filesystem::path& folder, ModelShape& shape
                           ", as config.json has it");
 }
 
+// config.json, or quantize_config.json when config.json does not say.
+std::string quantization_file(const std::filesystem::path& folder) {
+  const std::string config = (folder / "config.json").string();
+  const std::string beside = (folder / "quantize_config.json").string();
+  const bool is_beside =
+      std::filesystem::exists(beside) && !JsonFields(config, read_model_text(config)).object("quantization_config");
+  return is_beside ? beside : config;
+}
+
 }  // namespace
+
+std::optional<QuantizationConfig> read_quantization_config(const std::filesystem::path& folder) {
+  const std::string file = quantization_file(folder);
+  const JsonFields fields(file, read_model_text(file));
+  const bool is_config = std::filesystem::path(file).filename() == "config.json";
+  return is_config ? read_quantization_config(fields) : read_quantization(fields);
+}
 
 ModelShape read_model_shape(const std::filesystem::path& path) {
   const bool is_folder = std::filesystem::is_directory(path);
   const auto file = is_folder ? path / "config.json" : path;
   const auto folder = std::filesystem::absolute(file).lexically_normal().parent_path();
-  ModelShape shape = parse_model_shape(read_text(file.string()), file.string(), folder.filename().string());
+  ModelShape shape = parse_model_shape(read_model_text(file.string()), file.string(), folder.filename().string());
   if (is_folder && !shape.quantization)
     if (const auto quantization = read_quantization_config(path)) set_quantization(shape, *quantization);
   if (is_folder && !shape.quantization) read_modelopt_format(path, shape);
@@ -56,9 +71,9 @@ GenerationConfig read_generation_config(const std::filesystem::path& folder) {
   GenerationConfig result;
   for (const char* name : {"config.json", "generation_config.json"}) {
     const std::string file = (folder / name).string();
-    if (std::filesystem::exists(file)) result = merge_generation(result, JsonFields(file, read_text(file)));
+    if (std::filesystem::exists(file)) result = merge_generation(result, JsonFields(file, read_model_text(file)));
   }
   return result;
 }
 
-}  // namespace dculab::engine
+}  // namespace dculab

@@ -1,4 +1,4 @@
-#include "study/calibrate/gpu_machine.hpp"
+#include "study/measure/gpu_machine.hpp"
 
 #include <algorithm>
 

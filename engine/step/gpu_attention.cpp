@@ -1,4 +1,4 @@
-#include "engine/executors/gpu_attention.hpp"
+#include "engine/step/gpu_attention.hpp"
 
 #include <algorithm>
 

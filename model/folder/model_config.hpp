@@ -1,20 +1,23 @@
-// What a model folder's JSON says: the model's shape (config.json), and how its authors sample from it
-// (generation_config.json). The weights need not be there.
+// What a model folder's JSON says: the model's shape (config.json), how its matrices are quantized, and how its authors
+// sample from it (generation_config.json). The weights need not be there.
 #pragma once
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/batch.hpp"
 #include "core/request.hpp"
 #include "model/model_shape.hpp"
+#include "model/quantization_config.hpp"
 
-namespace dculab::engine {
+namespace dculab {
 
 // `path` is a folder with config.json, or such a file. Throws InputError: file, line, what is not supported.
 [[nodiscard]] ModelShape read_model_shape(const std::filesystem::path& path);
+
+// Of a model folder: config.json, or quantize_config.json when config.json does not say.
+[[nodiscard]] std::optional<QuantizationConfig> read_quantization_config(const std::filesystem::path& folder);
 
 struct GenerationConfig {
   SamplingParams sampling;             // greedy unless do_sample is true
@@ -25,4 +28,4 @@ struct GenerationConfig {
 // Reads `folder`/generation_config.json; what it lacks comes from config.json, then from Hugging Face's defaults.
 [[nodiscard]] GenerationConfig read_generation_config(const std::filesystem::path& folder);
 
-}  // namespace dculab::engine
+}  // namespace dculab

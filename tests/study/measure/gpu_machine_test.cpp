@@ -1,5 +1,5 @@
 // A probed GPU as a machine: what is replaced, what is carried over, and what is refused.
-#include "study/calibrate/gpu_machine.hpp"
+#include "study/measure/gpu_machine.hpp"
 
 #include "config/machine_file.hpp"
 #include "core/error.hpp"

@@ -1,4 +1,4 @@
-#include "study/validate/measured_drafts.hpp"
+#include "study/measure/measured_drafts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "sim/calibration/errors.hpp"
 #include "sim/calibration/fit.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
-#include "study/validate/refused_steps.hpp"
+#include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::study {
 namespace {

@@ -1,5 +1,5 @@
 // A machine file of this host: what of a cache a virtual machine has.
-#include "study/calibrate/host_machine.hpp"
+#include "study/measure/host_machine.hpp"
 
 #include <cmath>
 

@@ -1,11 +1,10 @@
-#include "sim/serving/deployment.hpp"
+#include "sim/hardware/deployment.hpp"
 
 #include <algorithm>
 
 #include "core/kv/table.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/shard.hpp"
-#include "sim/cost/exchange_time.hpp"
 
 namespace dculab::sim {
 namespace {

@@ -1,19 +1,11 @@
-// How the matrices of a model folder are quantized: read from and written to config.json and quantize_config.json.
+// How quantized matrices are described in config.json and quantize_config.json, which Hugging Face's loaders read.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 
 #include "model/quantization_config.hpp"
 
 namespace dculab::engine {
-
-// Of a model folder: config.json, or quantize_config.json when config.json does not say.
-[[nodiscard]] std::optional<QuantizationConfig> read_quantization_config(const std::filesystem::path& folder);
-
-// The file of `folder` that read_quantization_config() takes it from, for messages.
-[[nodiscard]] std::string quantization_file(const std::filesystem::path& folder);
 
 // The JSON object that Hugging Face's loaders read; `damp` and `true_sequential` say how it was made.
 struct QuantizationRecord {

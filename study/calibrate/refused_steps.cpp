@@ -1,4 +1,4 @@
-#include "study/validate/refused_steps.hpp"
+#include "study/calibrate/refused_steps.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,54 @@
+// Requests that a workload takes from conversations: who counts them, and what is asked of it.
+#include "study/scenario/request_workload.hpp"
+
+#include <string>
+
+#include "config/scenario_document.hpp"
+#include "core/error.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::study {
+namespace {
+
+config::Scenario scenario_of(const std::string& model) {
+  return config::read_scenario(
+      "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
+                                                  "\nmachine: x86-server\nworkload: {requests: 2, file: talks.json, "
+                                                  "arrival: poisson, requests_per_second: 1, seed: 5}\n"));
+}
+
+// What was asked, in the place of lengths.
+std::vector<RecordedRequest> told(const ConversationRequests& asked) {
+  CHECK(asked.tokenizer == find_model("dculab-tiny") / "tokenizer.json");
+  CHECK(asked.file == "talks.json");
+  return {{{}, asked.max_position_embeddings / 2, asked.requests}, {{}, 3, static_cast<int>(asked.seed)}};
+}
+
+struct Counter {
+  explicit Counter(ConversationCounter counter) { count_conversations_with(counter); }
+  ~Counter() { count_conversations_with(nullptr); }
+};
+
+TEST_CASE("conversations have the lengths that a tokenizer counts") {
+  const Counter counter(told);
+  const config::Scenario scenario = scenario_of("dculab-tiny");
+  const ModelShape model = resolve_model(scenario);
+  const RequestWorkload workload = resolve_requests(scenario, model);
+  REQUIRE(workload.recorded.size() == 2);
+  CHECK(workload.recorded[0].prompt_tokens == model.max_position_embeddings / 2);
+  CHECK(workload.recorded[0].output_tokens == 2);
+  CHECK(workload.recorded[1].output_tokens == 5);
+}
+
+TEST_CASE("conversations are refused where nothing counts them") {
+  const config::Scenario tiny = scenario_of("dculab-tiny"), shape_alone = scenario_of("llama-3-8b");
+  CHECK_THROWS_WITH(resolve_requests(tiny, resolve_model(tiny)), ContainsSubstring("which this program does without"));
+  const Counter counter(told);
+  CHECK_THROWS_WITH(resolve_requests(shape_alone, resolve_model(shape_alone)),
+                    ContainsSubstring("llama-3-8b has no tokenizer.json"));
+}
+
+}  // namespace
+}  // namespace dculab::study
