@@ -74,7 +74,7 @@ void report_machines(const Search& search, Report& report) {
     Json& leans_on = report.json["leans_on"][search.trusts.at(point.number).machine];
     if (!leans_on.is_null()) continue;
     const study::SweepCase& asked = pricer.at(point.number);
-    leans_on = add_leanings(asked.machine, study::prices_of(asked), report,
+    leans_on = add_leanings(asked.machine, sim::leanings(asked.machine, study::prices_of(asked)), report,
                             asked.is_served() ? Priced::served_steps : Priced::answer);
     report.json["machine_facts"][asked.machine.name] = machine_facts(asked.machine, search.space.axes());
   }
