@@ -54,8 +54,8 @@ Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& 
   return json;
 }
 
-Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report, Priced priced) {
-  const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
+Json add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Report& report,
+                  Priced priced) {
   const std::string text = leaning_text(machine, leanings, priced);
   report.json["machine_facts"][machine.name] = machine_facts(machine);
   std::vector<std::string>& notes = report.tables.back().notes;
@@ -64,14 +64,9 @@ Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report
   return leaning_json(machine, leanings);
 }
 
-Json add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes, Report& report) {
-  if (recipes.empty()) return Json::array();
-  const auto prices = [&recipes](const sim::Machine& candidate) {
-    std::vector<Seconds> times;
-    for (const sim::Recipe* recipe : recipes) times.push_back(sim::price_recipe(candidate, *recipe));
-    return times;
-  };
-  return add_leanings(machine, prices, report);
+Json add_leanings(const sim::Machine& machine, const std::optional<std::vector<sim::Leaning>>& leanings,
+                  Report& report) {
+  return leanings ? add_leanings(machine, *leanings, report) : Json::array();
 }
 
 }  // namespace dculab::present

@@ -1,12 +1,12 @@
 // How a report names the assumed figures that its answer leans on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "present/output/report.hpp"
 #include "sim/calibration/leanings.hpp"
-#include "sim/study/recipe.hpp"
 
 namespace dculab::present {
 
@@ -23,11 +23,11 @@ enum class Priced : std::uint8_t { answer, served_steps };
 [[nodiscard]] Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
 
 // Adds a note below the report's last table and the machine's figures to its JSON; returns the JSON of the leanings.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report,
+[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Report& report,
                                 Priced priced = Priced::answer);
 
-// The same, of the times that recipes take. There may be none.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes,
+// The same; where nothing was priced, an empty array alone.
+[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::optional<std::vector<sim::Leaning>>& leanings,
                                 Report& report);
 
 }  // namespace dculab::present

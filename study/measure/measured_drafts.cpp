@@ -13,6 +13,8 @@
 #include "sim/calibration/fit.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/calibrate/refused_steps.hpp"
+#include "study/measure/engine_weights.hpp"
+#include "study/scenario/locate.hpp"
 
 namespace dculab::study {
 namespace {
@@ -137,6 +139,16 @@ MeasuredDrafts measure_drafts(std::vector<DraftPoint> points, const DraftPair& m
                              .measured = std::move(measured[index])});
   }
   return result;
+}
+
+MeasuredDrafts measure_drafts(const config::Scenario& scenario, const sim::Machine& host,
+                              const engine::BenchProgress& progress) {
+  std::vector<DraftPoint> points = measurable_drafts(scenario, host);
+  const DraftQuestion& question = points.front().question;
+  const DraftPair models{
+      .target = load_or_make_weights(find_model(scenario.model.name), question.options.weights),
+      .draft = load_or_make_weights(find_model(scenario.speculation.model), question.speculation.draft_weights)};
+  return measure_drafts(std::move(points), models, host, bench_options(scenario.measure), progress);
 }
 
 }  // namespace dculab::study

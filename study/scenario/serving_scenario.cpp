@@ -40,6 +40,18 @@ void refuse_other_metrics(const config::Scenario& scenario) {
     for (const std::string& name : condition.names()) check("constraints", name);
 }
 
+[[nodiscard]] std::vector<config::Override> overrides_of(const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  return overrides;
+}
+
+[[nodiscard]] config::Scenario read_changed(const std::string& file, const std::vector<config::Override>& overrides) {
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  refuse_written_inputs(scenario);
+  return scenario;
+}
+
 }  // namespace
 
 void refuse_unserved(const config::Scenario& scenario) {
@@ -52,12 +64,32 @@ void refuse_unserved(const config::Scenario& scenario) {
   refuse_other_metrics(scenario);
 }
 
+void refuse_unrecommended(const config::Scenario& scenario) {
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(scenario.file,
+                     "workload: limits are chosen for requests; give workload.requests, prompt_tokens "
+                     "and output_tokens instead of a step");
+  if (scenario.deployment.devices() != scenario.deployment.tensor_parallel_size)
+    refuse_deployment(scenario, {"settings are recommended for one server whose devices share every layer; give "
+                                 "tensor_parallel_size alone"});
+  if (scenario.compare) throw InputError(scenario.file, "compare: variants are weighed by `dculab study`; remove it");
+  for (const config::SweepAxis& axis : scenario.sweep) {
+    const bool decided = axis.key == "model.num_key_value_heads" || axis.key.starts_with("kv_cache.") ||
+                         axis.key == "attention.partition_tokens" || axis.key.starts_with("engine.max_num_");
+    if (!decided)
+      throw InputError(scenario.file,
+                       "sweep." + axis.key + ": give one value, --set " + axis.key + "=VALUE; sweeps are for `study`");
+  }
+}
+
+config::Scenario read_with(const std::string& file, const std::vector<std::string>& set) {
+  return read_changed(file, overrides_of(set));
+}
+
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
-  std::vector<config::Override> overrides;
-  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const std::vector<config::Override> overrides = overrides_of(set);
   const std::string file = find_scenario(name).string();
-  config::Scenario scenario = config::read_scenario_file(file, overrides);
-  refuse_written_inputs(scenario);
+  config::Scenario scenario = read_changed(file, overrides);
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())
