@@ -6,7 +6,7 @@
 
 #include "engine/evaluate/choice_evaluation.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 struct EvaluationMaterial {
   std::string text;
@@ -20,4 +20,4 @@ struct EvaluationMaterial {
 // To go on after: pieces of the text, or else questions of the first file. Precondition: there is one of both.
 [[nodiscard]] std::vector<std::string> prompts_of(const EvaluationMaterial& material, int count);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-#include "cli/scenario/kv_bytes.hpp"
+#include "study/evaluate/kv_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "core/kv/table.hpp"
 #include "model/kv/kv_bytes.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context) {
   const std::int64_t kept = std::min<std::int64_t>(context, kv_capacity(options.kv_retention, options.block_size));
@@ -42,4 +42,4 @@ void share_budget(EngineOptions& options, const ModelShape& model, int context) 
   retention.window_tokens = std::max(1, tokens - others);
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

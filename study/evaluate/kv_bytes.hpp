@@ -4,7 +4,7 @@
 #include "core/engine_options.hpp"
 #include "model/model_shape.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 
 // What a sequence of `context` tokens keeps in the cache.
 [[nodiscard]] Bytes kv_bytes_per_sequence(const ModelShape& model, const EngineOptions& options, int context);
@@ -16,4 +16,4 @@ namespace dculab::cli {
 // kv_budget: sinks are part of them, heavy hitters half.
 void share_budget(EngineOptions& options, const ModelShape& model, int context);
 
-}  // namespace dculab::cli
+}  // namespace dculab::study

@@ -1,4 +1,4 @@
-#include "cli/scenario/evaluation_material.hpp"
+#include "study/measure/evaluation_material.hpp"
 
 #include <iterator>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "engine/evaluate/speculation_check.hpp"
 #include "files/input.hpp"
 
-namespace dculab::cli {
+namespace dculab::study {
 namespace {
 
 [[nodiscard]] std::vector<engine::ChoiceItem> read_items(const std::string& file) {
@@ -37,4 +37,4 @@ std::vector<std::string> prompts_of(const EvaluationMaterial& material, int coun
   return prompts;
 }
 
-}  // namespace dculab::cli
+}  // namespace dculab::study
