@@ -9,12 +9,14 @@
 #include "core/kv/table.hpp"
 #include "present/engine/draft_report.hpp"
 #include "present/engine/expert_report.hpp"
-#include "present/values/retention_text.hpp"
+#include "present/values/retention_json.hpp"
 
 namespace dculab::present {
 namespace {
 
 using engine::ChoiceEvaluation;
+using study::EvaluationRow;
+using study::EvaluationTasks;
 
 [[nodiscard]] std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
@@ -211,7 +213,9 @@ struct Columns {
 
 }  // namespace
 
-Report evaluation_report(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
+Report evaluation_report(const study::EvaluationAnswer& answer) {
+  const EvaluationTasks& tasks = answer.tasks;
+  const std::vector<EvaluationRow>& rows = answer.rows;
   const Columns columns = columns_of(tasks, rows);
   Report report{"dculab/evaluate/1", heading(tasks, columns), {}, Json::object()};
   Table table;

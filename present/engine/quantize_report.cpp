@@ -30,14 +30,14 @@ struct Totals {
   return totals;
 }
 
-void add_totals(Report& report, const QuantizedAnswer& answer) {
+void add_totals(Report& report, const std::string& output, const study::QuantizedAnswer& answer) {
   const Totals totals = add_up(*answer.model);
   const double error = std::sqrt(totals.squared_errors / static_cast<double>(answer.model->modules.size()));
   const auto bytes =
-      static_cast<double>(std::filesystem::file_size(std::filesystem::path(answer.output) / "model.safetensors"));
+      static_cast<double>(std::filesystem::file_size(std::filesystem::path(output) / "model.safetensors"));
   std::vector<std::string>& notes = report.tables.back().notes;
   notes.push_back("all: error " + percent(error) + " (root mean square), " + number(totals.bits / totals.weights, 4) +
-                  " bits a weight; " + answer.output + " holds " + config::short_text(Bytes(bytes)) + " of weights");
+                  " bits a weight; " + output + " holds " + config::short_text(Bytes(bytes)) + " of weights");
   if (answer.calibration_tokens == 0)
     notes.emplace_back("no calibration text: errors are those of the weights, not of outputs");
   if (totals.dead_columns > 0)
@@ -49,7 +49,7 @@ void add_totals(Report& report, const QuantizedAnswer& answer) {
                           {"file_bytes", bytes}};
 }
 
-void add_matrices(Report& report, const QuantizedAnswer& answer) {
+void add_matrices(Report& report, const std::string& output, const study::QuantizedAnswer& answer) {
   Table table;
   const std::string error = answer.calibration_tokens > 0 ? "output error" : "weight error";
   table.columns = {"matrix", "rows", "columns", error, "bits a weight"};
@@ -65,10 +65,10 @@ void add_matrices(Report& report, const QuantizedAnswer& answer) {
                                        {"bits_per_weight", bits_per_weight(matrix)}});
   }
   report.tables.push_back(std::move(table));
-  add_totals(report, answer);
+  add_totals(report, output, answer);
 }
 
-void add_kv_scales(Report& report, const std::vector<KvScaleRow>& rows) {
+void add_kv_scales(Report& report, const std::vector<study::KvScaleRow>& rows) {
   Table table;
   table.columns = {"layer", "largest key", "largest value", "k_scale", "v_scale"};
   report.json["kv_scales"] = Json::array();
@@ -99,10 +99,10 @@ void add_kv_calibration(Report& report, const std::vector<engine::KvLayerCalibra
 
 }  // namespace
 
-Report quantize_report(const QuantizedAnswer& answer) {
+Report quantize_report(const study::QuantizeQuestion& question, const study::QuantizedAnswer& answer) {
   Report report{"dculab/quantize/1", {}, {}, Json::object()};
   const engine::QuantizeOptions& options = answer.options;
-  report.json = {{"method", answer.method}};
+  report.json = {{"method", answer.model ? name(options.method) : "none"}};
   if (answer.model) {
     report.json["bits"] = options.config.bits;
     report.json["group_size"] = options.config.group_size;
@@ -112,10 +112,10 @@ Report quantize_report(const QuantizedAnswer& answer) {
   }
   report.json["calibration_tokens"] = answer.calibration_tokens;
   if (answer.model) report.json["error_of"] = answer.calibration_tokens > 0 ? "outputs" : "weights";
-  report.json["output"] = answer.output;
+  report.json["output"] = question.output;
   if (answer.model) {
     report.json["matrices"] = Json::array();
-    add_matrices(report, answer);
+    add_matrices(report, question.output, answer);
   }
   if (!answer.kv_scales.empty()) add_kv_scales(report, answer.kv_scales);
   if (!answer.kv_calibration.empty()) add_kv_calibration(report, answer.kv_calibration);
