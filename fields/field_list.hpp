@@ -1,4 +1,4 @@
-// One list of fields per struct: key, where the value comes from, one line of documentation, unit. Whatever is made of
+// One list of fields per struct: key, one line of documentation, unit, where the value comes from. Whatever is made of
 // the struct follows from the list: its JSON (present/output/field_json.hpp), the schema of that
 // (present/output/json_schema.hpp).
 //
@@ -7,13 +7,14 @@
 //     static constexpr std::string_view id = "step";  // in schemas: a name of its own
 //     static constexpr std::string_view doc = "A step and its price.";
 //     static constexpr auto fields = std::tuple(
-//         field("step_seconds", &Step::time, "without the host"),                        // Seconds: the unit is "s"
-//         field("share", [](const Step& step) { return step.host / step.time; }, "of the host", unit::share),
-//         field("batch_limit", &Step::limit, "what ends the batch"));                    // an optional: may be left
-//         out
+//         field("seconds", "without the host", &Step::time),                   // Seconds: the unit is "s"
+//         field("share", "of the host", unit::share, [](const Step& step) { return step.host / step.time; }),
+//         field("phase", "what it does", one_of("prefill", "decode"), &Step::phase),
+//         field("batch_limit", "what ends the batch", &Step::limit));          // an optional: may be left out
 //   };
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <functional>
 #include <optional>
@@ -54,14 +55,27 @@ concept HasFields = requires {
 
 using Words = std::vector<std::string>;
 
+// All that a text may be: a few words, or the names of an enum; neither: anything.
+struct Allowed {
+  std::array<std::string_view, 6> words{};
+  Words (*names)() = nullptr;
+
+  [[nodiscard]] Words all() const {
+    Words listed = names == nullptr ? Words{} : names();
+    for (const std::string_view word : words)
+      if (!word.empty()) listed.emplace_back(word);
+    return listed;
+  }
+};
+
 // A key and its value. A value that is an empty std::optional is left out with its key.
 template <class Get>
 struct Field {
   std::string_view key;
-  Get get;  // a member, or a function of the struct
   std::string_view doc;
   std::string_view unit;
-  Words (*words)() = nullptr;  // all that a text may be; null: any
+  Allowed allowed;
+  Get get;  // a member, or a function of the struct
 };
 
 // The fields of another struct, among those of this one. Nothing of an empty std::optional.
@@ -80,18 +94,23 @@ struct DataKey {
 // Pairs of a key and a value, among the fields of this struct. Each may be left out.
 template <class Get>
 struct Keyed {
-  Get get;
   std::vector<DataKey> (*keys)();  // all that there may be; null: any key, so that none is unknown
+  Get get;
 };
 
 template <class Get>
-constexpr Field<Get> field(std::string_view key, Get get, std::string_view doc, std::string_view unit = {}) {
-  return {key, get, doc, unit};
+constexpr Field<Get> field(std::string_view key, std::string_view doc, Get get) {
+  return {key, doc, {}, {}, get};
 }
 
 template <class Get>
-constexpr Field<Get> field(std::string_view key, Get get, Words (*words)(), std::string_view doc) {
-  return {key, get, doc, {}, words};
+constexpr Field<Get> field(std::string_view key, std::string_view doc, std::string_view unit, Get get) {
+  return {key, doc, unit, {}, get};
+}
+
+template <class Get>
+constexpr Field<Get> field(std::string_view key, std::string_view doc, const Allowed& allowed, Get get) {
+  return {key, doc, {}, allowed, get};
 }
 
 template <class Get>
@@ -100,17 +119,24 @@ constexpr Inlined<Get> inlined(Get get) {
 }
 
 template <class Get>
-constexpr Keyed<Get> keyed(Get get, std::vector<DataKey> (*keys)()) {
-  return {get, keys};
+constexpr Keyed<Get> keyed(std::vector<DataKey> (*keys)(), Get get) {
+  return {keys, get};
+}
+
+template <class... Texts>
+[[nodiscard]] constexpr Allowed one_of(Texts... words) {
+  return {.words = {words...}};
 }
 
 // name() of every value of an enum whose values count from 0 to `Last`.
 template <auto Last>
-[[nodiscard]] Words names_up_to() {
-  Words words;
-  for (int value = 0; value <= static_cast<int>(Last); ++value)
-    words.emplace_back(name(static_cast<decltype(Last)>(value)));
-  return words;
+[[nodiscard]] constexpr Allowed names_up_to() {
+  return {.names = [] {
+    Words words;
+    for (int value = 0; value <= static_cast<int>(Last); ++value)
+      words.emplace_back(name(static_cast<decltype(Last)>(value)));
+    return words;
+  }};
 }
 
 // A value that is null where there is none; its key stays.

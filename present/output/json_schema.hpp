@@ -148,7 +148,7 @@ Json SchemaMaker::list_of() {
 template <class T, class Get>
 void SchemaMaker::add(const Field<Get>& field, Json& object, Presence presence) {
   using Value = dculab::detail::ValueOf<T, Get>;
-  const Words words = field.words == nullptr ? Words{} : field.words();
+  const Words words = field.allowed.all();
   if constexpr (dculab::detail::is_optional<Value>)
     add_property(object, field.key, property(field.doc, field.unit, words, of<typename Value::value_type>()),
                  Presence::may_be_left_out);

@@ -1,9 +1,12 @@
 #include "present/study/recommend_report.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/output/field_json.hpp"
+#include "present/study/recommend_fields.hpp"
 #include "present/study/recommend_groups.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/values/leaning_report.hpp"
@@ -283,14 +286,13 @@ std::string vllm_options(const study::Recommendation& result) {
 void add_serving_recommendation(const study::Recommendation& result, Report& report) {
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
-  const Json leans_on = add_leanings(result.serving.machine, decode_prices(result), report);
+  std::vector<ToldLeaning> leans_on = add_leanings(result.serving.machine, decode_prices(result), report);
   report.tables.push_back(flip_table(result));
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));
   report.tables.push_back(tokens_table(result));
   if (result.drafts) report.tables.push_back(drafts_of(result));
-  report.json["recommendations"].push_back(to_json(result));
-  report.json["recommendations"].back()["leans_on"] = leans_on;
+  report.json["recommendations"].push_back(json_of(ToldRecommendation{result, std::move(leans_on)}));
 }
 
 }  // namespace dculab::present

@@ -12,6 +12,4 @@ void add_serving_recommendation(const study::Recommendation& recommendation, Rep
 // Empty where none of its kernels can be set so.
 [[nodiscard]] std::string vllm_options(const study::Recommendation& recommendation);
 
-[[nodiscard]] Json to_json(const study::Recommendation& recommendation);
-
 }  // namespace dculab::present

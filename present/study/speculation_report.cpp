@@ -2,6 +2,8 @@
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/output/field_json.hpp"
+#include "present/study/speculation_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -118,43 +120,11 @@ Table reported_drafts_table(const std::string& title, const std::vector<study::R
   return table;
 }
 
-Json to_json(const study::DraftOutcome& outcome) {
-  return {{"batch", outcome.batch},
-          {"draft", config::draft_shape_text(outcome.shape)},
-          {"num_speculative_tokens", outcome.shape.depth()},
-          {"draft_tokens", outcome.shape.num_tokens()},
-          {"plain_step_seconds", outcome.times.plain.value()},
-          {"verify_step_seconds", outcome.times.verify.value()},
-          {"drafting_seconds", outcome.times.drafting.value()},
-          {"expected_tokens", outcome.tokens},
-          {"speed_up", outcome.speed_up},
-          {"interval", {outcome.low, outcome.high}},
-          {"fits", outcome.fits}};
-}
+Json to_json(const study::DraftOutcome& outcome) { return json_of(outcome); }
 
-Json to_json(const study::DraftAdvice& advice) {
-  Json json{{"choices", choices_json(advice.others)}, {"batches", Json::array()}, {"drafts", Json::array()}};
-  for (const study::DraftAdvice::OfBatch& of_batch : advice.batches) {
-    json["batches"].push_back({{"batch", of_batch.batch}, {"num_speculative_tokens", 0}, {"speed_up", 1}});
-    if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
-  }
-  for (const study::DraftAdvice::OfShape& of_shape : advice.shapes)
-    json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
-                              {"break_even_batch", of_shape.break_even.batch},
-                              {"pays_at_all", of_shape.break_even.is_all}});
-  return json;
-}
+Json to_json(const study::DraftAdvice& advice) { return json_of(advice); }
 
-Json to_json(const study::ReportedDraft& draft) {
-  Json json{{"variant", draft.variant},
-            {"rate", draft.rate},
-            {"cost", draft.cost},
-            {"closed_form", draft.closed_form},
-            {"priced", to_json(draft.outcome)}};
-  if (draft.simulated) json["simulated"] = *draft.simulated;
-  if (draft.reported) json["reported"] = *draft.reported;
-  return json;
-}
+Json to_json(const study::ReportedDraft& draft) { return json_of(draft); }
 
 std::string drafts_line(const study::DraftOutcome& outcome) {
   return "verifies drafts of " + config::draft_shape_text(outcome.shape) + ": " + number(outcome.tokens) +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "present/output/field_json.hpp"
 #include "present/values/machine_figures.hpp"
 #include "sim/hardware/figure.hpp"
 
@@ -46,32 +47,40 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
          " off): " + told + "; " + rest;
 }
 
-Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings) {
-  Json json = Json::array();
+std::vector<ToldLeaning> told_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings) {
+  std::vector<ToldLeaning> told;
   for (const sim::Leaning& leaning : leanings)
-    if (is_told(leaning))
-      json.push_back({{"key", leaning.key}, {"change", leaning.change}, {"source", source_of(machine, leaning.key)}});
-  return json;
+    if (is_told(leaning)) told.push_back({leaning.key, leaning.change, source_of(machine, leaning.key)});
+  return told;
 }
 
-Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report, Priced priced) {
+std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const sim::Prices& prices, Table& table,
+                                       Priced priced) {
   const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
   const std::string text = leaning_text(machine, leanings, priced);
-  report.json["machine_facts"][machine.name] = machine_facts(machine);
-  std::vector<std::string>& notes = report.tables.back().notes;
-  if (machine.redesign) notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
-  if (!text.empty()) notes.push_back(machine.name + ": " + text + ".");
-  return leaning_json(machine, leanings);
+  if (machine.redesign) table.notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
+  if (!text.empty()) table.notes.push_back(machine.name + ": " + text + ".");
+  return told_leanings(machine, leanings);
 }
 
-Json add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes, Report& report) {
-  if (recipes.empty()) return Json::array();
-  const auto prices = [&recipes](const sim::Machine& candidate) {
+sim::Prices recipe_prices(const std::vector<const sim::Recipe*>& recipes) {
+  return [recipes](const sim::Machine& machine) {
     std::vector<Seconds> times;
-    for (const sim::Recipe* recipe : recipes) times.push_back(sim::price_recipe(candidate, *recipe));
+    for (const sim::Recipe* recipe : recipes) times.push_back(sim::price_recipe(machine, *recipe));
     return times;
   };
-  return add_leanings(machine, prices, report);
+}
+
+std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report,
+                                      Priced priced) {
+  report.json["machine_facts"][machine.name] = machine_facts(machine);
+  return note_leanings(machine, prices, report.tables.back(), priced);
+}
+
+std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes,
+                                      Report& report) {
+  if (recipes.empty()) return {};
+  return add_leanings(machine, recipe_prices(recipes), report);
 }
 
 }  // namespace dculab::present

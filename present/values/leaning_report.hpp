@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "present/output/report.hpp"
+#include "present/output/field_json.hpp"
 #include "sim/calibration/leanings.hpp"
 #include "sim/study/recipe.hpp"
 
@@ -19,15 +20,43 @@ enum class Priced : std::uint8_t { answer, served_steps };
 [[nodiscard]] std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
                                        Priced priced = Priced::answer);
 
-// Those worth telling: `key`, `change`, `source`.
-[[nodiscard]] Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
+// An assumed figure that is worth telling.
+struct ToldLeaning {
+  std::string key;
+  double change = 0;
+  std::string source;
+};
+[[nodiscard]] std::vector<ToldLeaning> told_leanings(const sim::Machine& machine,
+                                                     const std::vector<sim::Leaning>& leanings);
 
-// Adds a note below the report's last table and the machine's figures to its JSON; returns the JSON of the leanings.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report,
-                                Priced priced = Priced::answer);
+// Adds notes below a table: what moved along where the machine is redesigned, and the leanings, which it returns.
+[[nodiscard]] std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const sim::Prices& prices,
+                                                     Table& table, Priced priced = Priced::answer);
+
+// The times that recipes take. Precondition: there are some.
+[[nodiscard]] sim::Prices recipe_prices(const std::vector<const sim::Recipe*>& recipes);
+
+// Adds the notes below the report's last table and the machine's figures to its JSON.
+[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const sim::Prices& prices,
+                                                    Report& report, Priced priced = Priced::answer);
 
 // The same, of the times that recipes take. There may be none.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes,
-                                Report& report);
+[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
+                                                    const std::vector<const sim::Recipe*>& recipes, Report& report);
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldLeaning> {
+  using Told = present::ToldLeaning;
+  static constexpr std::string_view id = "leaning";
+  static constexpr std::string_view doc = "An assumed figure of a machine that the answer leans on.";
+  static constexpr auto fields =
+      std::tuple(field("key", "of the figure, as in the machine's file: memory.L2.bandwidth", &Told::key),
+                 field("change", "of the predicted time when the figure is a tenth off", unit::share, &Told::change),
+                 field("source", "how the figure came about", &Told::source));
+};
+
+}  // namespace dculab

@@ -29,14 +29,14 @@ namespace dculab {
 template <>
 struct FieldList<present::test::Impostor> {
   static constexpr std::string_view id = "step", doc = "Another step.";
-  static constexpr auto fields = std::tuple(field("steps", &present::test::Impostor::steps, "steps", unit::count));
+  static constexpr auto fields = std::tuple(field("steps", "steps", unit::count, &present::test::Impostor::steps));
 };
 
 template <>
 struct FieldList<present::test::Both> {
   static constexpr std::string_view id = "both", doc = "Two of a name.";
-  static constexpr auto fields = std::tuple(field("step", &present::test::Both::step, "one"),
-                                            field("impostor", &present::test::Both::impostor, "the other"));
+  static constexpr auto fields = std::tuple(field("step", "one", &present::test::Both::step),
+                                            field("impostor", "the other", &present::test::Both::impostor));
 };
 
 }  // namespace dculab

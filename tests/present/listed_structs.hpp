@@ -61,55 +61,53 @@ namespace dculab {
 template <>
 struct FieldList<present::test::Level> {
   static constexpr std::string_view id = "level", doc = "A memory level.";
-  static constexpr auto fields = std::tuple(field("level", &present::test::Level::name, "its name"),
-                                            field("bytes", &present::test::Level::size, "its size"));
+  static constexpr auto fields = std::tuple(field("level", "its name", &present::test::Level::name),
+                                            field("bytes", "its size", &present::test::Level::size));
 };
 
 template <>
 struct FieldList<present::test::Drafts> {
   static constexpr std::string_view id = "drafts", doc = "What was drafted.";
-  static constexpr auto fields = std::tuple(field("drafts", &present::test::Drafts::count, "drafts", unit::count));
+  static constexpr auto fields = std::tuple(field("drafts", "drafts", unit::count, &present::test::Drafts::count));
 };
 
 template <>
 struct FieldList<present::test::Step> {
   using Step = present::test::Step;
   static constexpr std::string_view id = "step", doc = "A step.";
-  static constexpr auto fields =
-      std::tuple(field("seconds", &Step::time, "all of it"),
-                 field(
-                     "host", [](const Step& step) { return step.host / step.time; }, "of the host", unit::share),
-                 field(
-                     "phase", [](const Step& step) { return name(step.phase); },
-                     names_up_to<present::test::Phase::decode>, "what it does"),
-                 field("limit", &Step::limit, "what ends the batch"),
-                 field(
-                     "worst", [](const Step& step) { return or_null(step.worst); }, "at worst", unit::ratio),
-                 field(
-                     "interval", [](const Step& step) { return interval(step.host, step.time); }, "90 %"),
-                 field("levels", &Step::levels, "of the memory"), field("hits", &Step::hits, "by level", unit::share),
-                 field("choices", &Step::choices, "of the sweep"), field("fits", &Step::fits, "in memory"),
-                 inlined(&Step::drafts), keyed(&Step::metrics, [] {
-                   return std::vector<DataKey>{{"step_time", "s", "of the step"}, {"tokens", "tokens", "new ones"}};
-                 }));
+  static constexpr auto fields = std::tuple(
+      field("seconds", "all of it", &Step::time),
+      field("host", "of the host", unit::share, [](const Step& step) { return step.host / step.time; }),
+      field("phase", "what it does", names_up_to<present::test::Phase::decode>(),
+            [](const Step& step) { return name(step.phase); }),
+      field("limit", "what ends the batch", &Step::limit),
+      field("worst", "at worst", unit::ratio, [](const Step& step) { return or_null(step.worst); }),
+      field("interval", "90 %", [](const Step& step) { return interval(step.host, step.time); }),
+      field("levels", "of the memory", &Step::levels), field("hits", "by level", unit::share, &Step::hits),
+      field("choices", "of the sweep", &Step::choices), field("fits", "in memory", &Step::fits), inlined(&Step::drafts),
+      keyed(
+          [] {
+            return std::vector<DataKey>{{"step_time", "s", "of the step"}, {"tokens", "tokens", "new ones"}};
+          },
+          &Step::metrics));
 };
 
 template <>
 struct FieldList<present::test::Answer> {
   static constexpr std::string_view id = "answer", doc = "An answer.";
-  static constexpr auto fields = std::tuple(field("step", &present::test::Answer::step, "the step"));
+  static constexpr auto fields = std::tuple(field("step", "the step", &present::test::Answer::step));
 };
 
 template <>
 struct FieldList<present::test::OtherAnswer> {
   static constexpr std::string_view id = "other_answer", doc = "Another answer.";
-  static constexpr auto fields = std::tuple(field("steps", &present::test::OtherAnswer::steps, "steps", unit::count));
+  static constexpr auto fields = std::tuple(field("steps", "steps", unit::count, &present::test::OtherAnswer::steps));
 };
 
 template <>
 struct FieldList<present::test::Accuracies> {
   static constexpr std::string_view id = "accuracies", doc = "By metric.";
-  static constexpr auto fields = std::tuple(keyed(&present::test::Accuracies::of_metric, nullptr));
+  static constexpr auto fields = std::tuple(keyed(nullptr, &present::test::Accuracies::of_metric));
 };
 
 }  // namespace dculab
