@@ -52,16 +52,7 @@ std::string head_set_line(const HeadSetFigures& figures) {
          config::short_text(figures.few_weights) + " of weights";
 }
 
-Json head_set_json(const HeadSetFigures& figures) {
-  const HeadSetCounts& counts = figures.counts;
-  return {{"num_key_value_heads", {figures.many, figures.few}},
-          {"requests", counts.requests},
-          {"output_tokens", counts.tokens},
-          {"changes", counts.switches},
-          {"steps", counts.steps},
-          {"steps_of_both", counts.steps_of_both},
-          {"second_set_weight_bytes", figures.few_weights.value()}};
-}
+Json head_set_json(const HeadSetFigures& figures) { return json_of(figures); }
 
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
@@ -103,20 +94,7 @@ Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, i
   return table;
 }
 
-Json timeline_json(const ServingTimeline& timeline) {
-  Json json = Json::array();
-  for (const TimelineInterval& interval : timeline.intervals())
-    json.push_back({{"begin_seconds", interval.begin.value()},
-                    {"end_seconds", interval.end.value()},
-                    {"busy_seconds", interval.busy.value()},
-                    {"running", interval.running},
-                    {"waiting", interval.waiting},
-                    {"used_blocks", interval.used_blocks},
-                    {"unused_slots", interval.unused_slots},
-                    {"new_tokens", interval.new_tokens},
-                    {"preemptions", interval.preemptions}});
-  return json;
-}
+Json timeline_json(const ServingTimeline& timeline) { return json_of(timeline.intervals()); }
 
 void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json) {
   if (padding > 0) json["skipped_padding_tokens"] = padding;
