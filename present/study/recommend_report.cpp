@@ -167,10 +167,12 @@ void add_notes(const study::Recommendation& result, Table& table) {
 }
 
 // Of a decode step of as many sequences as are served at a time.
-[[nodiscard]] sim::Prices decode_prices(const study::Recommendation& result) {
+[[nodiscard]] std::vector<sim::Leaning> decode_leanings(const study::Recommendation& result) {
   const StepPlan plan =
       sim::decode_step(result.serving, result.setting, result.served.batch, result.serving.mean_context()).plan;
-  return [plan](const sim::Machine& machine) { return std::vector{sim::price_step(machine, plan).seconds}; };
+  return sim::leanings(result.serving.machine, [&plan](const sim::Machine& machine) {
+    return std::vector{sim::price_step(machine, plan).seconds};
+  });
 }
 
 [[nodiscard]] Table flip_table(const study::Recommendation& result) {
@@ -286,7 +288,7 @@ std::string vllm_options(const study::Recommendation& result) {
 void add_serving_recommendation(const study::Recommendation& result, Report& report) {
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
-  std::vector<ToldLeaning> leans_on = add_leanings(result.serving.machine, decode_prices(result), report);
+  std::vector<ToldLeaning> leans_on = add_leanings(result.serving.machine, decode_leanings(result), report);
   report.tables.push_back(flip_table(result));
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));

@@ -65,8 +65,9 @@ void report_machines(const Search& search, Report& report, ToldSearch& told) {
     if (std::ranges::find(*told.leans_on, machine, [](const auto& each) { return each.first; }) != told.leans_on->end())
       continue;
     const study::SweepCase& asked = pricer.at(point.number);
-    told.leans_on->emplace_back(machine, note_leanings(asked.machine, study::prices_of(asked), report.tables.back(),
-                                                       asked.is_served() ? Priced::served_steps : Priced::answer));
+    told.leans_on->emplace_back(
+        machine, note_leanings(asked.machine, sim::leanings(asked.machine, study::prices_of(asked)),
+                               report.tables.back(), asked.is_served() ? Priced::served_steps : Priced::answer));
     told.machine_facts->emplace_back(asked.machine.name, machine_facts(asked.machine, search.space.axes()));
   }
 }

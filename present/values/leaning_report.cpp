@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "present/output/field_json.hpp"
 #include "present/values/machine_figures.hpp"
 #include "sim/hardware/figure.hpp"
 
@@ -54,33 +53,24 @@ std::vector<ToldLeaning> told_leanings(const sim::Machine& machine, const std::v
   return told;
 }
 
-std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const sim::Prices& prices, Table& table,
-                                       Priced priced) {
-  const std::vector<sim::Leaning> leanings = sim::leanings(machine, prices);
+std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
+                                       Table& table, Priced priced) {
   const std::string text = leaning_text(machine, leanings, priced);
   if (machine.redesign) table.notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
   if (!text.empty()) table.notes.push_back(machine.name + ": " + text + ".");
   return told_leanings(machine, leanings);
 }
 
-sim::Prices recipe_prices(const std::vector<const sim::Recipe*>& recipes) {
-  return [recipes](const sim::Machine& machine) {
-    std::vector<Seconds> times;
-    for (const sim::Recipe* recipe : recipes) times.push_back(sim::price_recipe(machine, *recipe));
-    return times;
-  };
-}
-
-std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const sim::Prices& prices, Report& report,
-                                      Priced priced) {
+std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
+                                      Report& report, Priced priced) {
   report.json["machine_facts"][machine.name] = machine_facts(machine);
-  return note_leanings(machine, prices, report.tables.back(), priced);
+  return note_leanings(machine, leanings, report.tables.back(), priced);
 }
 
-std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const std::vector<const sim::Recipe*>& recipes,
-                                      Report& report) {
-  if (recipes.empty()) return {};
-  return add_leanings(machine, recipe_prices(recipes), report);
+std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
+                                      const std::optional<std::vector<sim::Leaning>>& leanings, Report& report) {
+  if (!leanings) return {};
+  return add_leanings(machine, *leanings, report);
 }
 
 }  // namespace dculab::present

@@ -1,13 +1,13 @@
 // How a report names the assumed figures that its answer leans on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "present/output/field_json.hpp"
 #include "sim/calibration/leanings.hpp"
-#include "sim/study/recipe.hpp"
 
 namespace dculab::present {
 
@@ -29,20 +29,21 @@ struct ToldLeaning {
 [[nodiscard]] std::vector<ToldLeaning> told_leanings(const sim::Machine& machine,
                                                      const std::vector<sim::Leaning>& leanings);
 
-// Adds notes below a table: what moved along where the machine is redesigned, and the leanings, which it returns.
-[[nodiscard]] std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const sim::Prices& prices,
-                                                     Table& table, Priced priced = Priced::answer);
+// Adds notes below a table: what moved along where the machine is redesigned, and the leanings. Returns those worth
+// telling.
+[[nodiscard]] std::vector<ToldLeaning> note_leanings(const sim::Machine& machine,
+                                                     const std::vector<sim::Leaning>& leanings, Table& table,
+                                                     Priced priced = Priced::answer);
 
-// The times that recipes take. Precondition: there are some.
-[[nodiscard]] sim::Prices recipe_prices(const std::vector<const sim::Recipe*>& recipes);
-
-// Adds the notes below the report's last table and the machine's figures to its JSON.
-[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const sim::Prices& prices,
-                                                    Report& report, Priced priced = Priced::answer);
-
-// The same, of the times that recipes take. There may be none.
+// The same below the report's last table, and the machine's figures in its JSON.
 [[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
-                                                    const std::vector<const sim::Recipe*>& recipes, Report& report);
+                                                    const std::vector<sim::Leaning>& leanings, Report& report,
+                                                    Priced priced = Priced::answer);
+
+// Where nothing was priced, nothing.
+[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
+                                                    const std::optional<std::vector<sim::Leaning>>& leanings,
+                                                    Report& report);
 
 }  // namespace dculab::present
 

@@ -116,6 +116,15 @@ Seconds price_recipe(const Machine& machine, const Recipe& recipe) {
   return total;
 }
 
+std::optional<std::vector<Leaning>> leanings(const Machine& machine, const std::vector<const Recipe*>& recipes) {
+  if (recipes.empty()) return std::nullopt;
+  return leanings(machine, [&recipes](const Machine& candidate) {
+    std::vector<Seconds> times;
+    for (const Recipe* recipe : recipes) times.push_back(price_recipe(candidate, *recipe));
+    return times;
+  });
+}
+
 Seconds recipe_floor(const Machine& machine, const Recipe& recipe) {
   if (recipe.probe) return probe_floor(machine, *recipe.probe);
   Seconds total;

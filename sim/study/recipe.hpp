@@ -17,6 +17,7 @@
 #include "core/step_plan.hpp"
 #include "model/model_shape.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/calibration/leanings.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/machine_probe.hpp"
@@ -67,6 +68,10 @@ struct Recipe {
 [[nodiscard]] Recipe kernel_recipe(StepPlan kernels);
 
 [[nodiscard]] Seconds price_recipe(const Machine& machine, const Recipe& recipe);
+
+// What the recipes' times lean on; nothing where there are none.
+[[nodiscard]] std::optional<std::vector<Leaning>> leanings(const Machine& machine,
+                                                           const std::vector<const Recipe*>& recipes);
 
 // The least time in which the machine could do it.
 [[nodiscard]] Seconds recipe_floor(const Machine& machine, const Recipe& recipe);

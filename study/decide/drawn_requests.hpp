@@ -27,6 +27,13 @@ struct DrawnVerdict {
   Verdict verdict;
 };
 
+// Which block size, of points that are alike but for it.
+struct ServedBlockSizes {
+  std::string machine;
+  int kv_heads = 0;
+  DrawnVerdict blocks;
+};
+
 // The figure of a choice with a draw: more is better; 0: cannot be had.
 using DrawnFigure = std::function<double(std::size_t choice, std::size_t draw)>;
 

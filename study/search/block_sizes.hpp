@@ -1,20 +1,12 @@
 // Which block size a search over served requests chooses, where it has several.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "study/decide/drawn_requests.hpp"
 #include "study/search/search_summary.hpp"
 
 namespace dculab::study {
-
-// Of points that are alike but for the block size.
-struct ServedBlockSizes {
-  std::string machine;
-  int kv_heads = 0;
-  DrawnVerdict blocks;
-};
 
 // Of each machine, for the points that are as its best but for the block size: which to take, by the objective over
 // several draws of the requests, as `simulate` does. Empty where requests are not served, block sizes are not swept, or

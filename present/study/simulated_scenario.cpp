@@ -1,0 +1,169 @@
+#include "present/study/simulated_scenario.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/unit_text.hpp"
+#include "present/engine/draft_report.hpp"
+#include "present/study/comparison_table.hpp"
+#include "present/study/serving_report.hpp"
+#include "present/study/simulation_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/verdict_text.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] Table bound_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "What the time is spent on";
+  table.columns = {"bound", "time", "share of steps"};
+  for (const auto& [bound, time] : run.time_by_bound)
+    table.rows.push_back(
+        {bound, Cell(config::short_text(time), time.value()), Cell(percent(time / run.busy), time / run.busy)});
+  return table;
+}
+
+[[nodiscard]] Table replica_table(const sim::ServingRun& run) {
+  Table table;
+  table.title = "Replicas";
+  table.columns = {"replica", "requests", "steps", "busy", "preemptions"};
+  int number = 0;
+  for (const sim::ReplicaRun& replica : run.replicas) {
+    const double busy = replica.busy / run.metrics.duration();
+    std::string title = std::to_string(++number);
+    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
+                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
+  }
+  table.notes = {"Busy: of the time from the first arrival to the last token, a replica's devices on average."};
+  return table;
+}
+
+void add_details(const study::Simulation& simulation, Report& report) {
+  const sim::ServingRun& run = simulation.run;
+  report.heading.push_back(study::label(simulation) + ":");
+  for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  if (run.one_in > 1)
+    report.heading.push_back("of every " + std::to_string(run.one_in) +
+                             " groups of devices that share experts one is simulated, with one in " +
+                             std::to_string(run.one_in) + " requests; steps and blocks are of those");
+  report.heading.push_back(std::to_string(run.num_steps) + " steps, " + preemption_text(run) +
+                           ", KV blocks used at most: " + std::to_string(run.timeline.most_used_blocks()) + " of " +
+                           std::to_string(run.num_blocks));
+  if (simulation.server.few_heads) report.heading.push_back(head_set_line(head_sets_of(simulation)));
+  if (run.drafts.num_drafts > 0) report.heading.push_back("drafts: " + draft_summary(present::drafts_of(run)));
+  if (!simulation.measured.empty()) report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+  report.tables.push_back(latency_table(run.metrics));
+  if (!simulation.intervals.empty()) report.tables.push_back(interval_table(simulation));
+  if (run.replicas.size() > 1) report.tables.push_back(replica_table(run));
+  report.tables.push_back(bound_table(run));
+  report.tables.push_back(timeline_table(run.timeline, run.num_blocks, run.num_engines));
+}
+
+// Of each machine the least sure simulation's.
+void add_trust(const std::vector<study::Simulation>& all, Report& report) {
+  std::map<std::string, sim::StepConfidence> of_machine;
+  for (const study::Simulation& each : all) {
+    const auto [known, is_new] = of_machine.try_emplace(each.server.machine.name, each.trust);
+    if (each.trust.high > known->second.high) known->second = each.trust;
+  }
+  for (const auto& [machine, trust] : of_machine)
+    report.tables.back().notes.push_back(machine + ": steps take " + trust_text(trust) +
+                                         "; one point alone shows what that does to its figures.");
+}
+
+void add_sweep(const std::string& question, const std::vector<study::Simulation>& all, Report& report) {
+  report.tables.push_back(sweep_table(all));
+  report.tables.back().title = question;
+  add_trust(all, report);
+  for (const study::Simulation& simulation : all)
+    if (!simulation.measured.empty()) {
+      report.tables.push_back(comparison_table(simulation.figures, simulation.measured));
+      report.tables.back().title = study::label(simulation);
+    }
+}
+
+// The best point and, of each machine, which block sizes cannot be told apart.
+void add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
+                const config::Objective& objective, Report& report) {
+  const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
+  report.heading.push_back(choice.best ? goal + ": " + study::label(all[*choice.best])
+                                       : "no point of the sweep meets objective.subject_to");
+  if (!choice.best) return;
+  report.json["best"].push_back(report.json["simulations"].size() + *choice.best);
+  for (const study::ServedBlockSizes& each : choice.block_sizes)
+    add_block_sizes(each.machine, each.kv_heads, each.blocks, report);
+  if (choice.sweeps_heads)
+    report.heading.push_back(
+        "→ no number of KV heads is recommended, for accuracy was not weighed: the points are a "
+        "front of speed against KV heads kept");
+}
+
+// The points that no other beats in all of scenario.pareto.
+void add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
+               const config::Scenario& scenario, Report& report) {
+  const std::vector<config::Aim>& aims = scenario.pareto;
+  std::string told;
+  for (const config::Aim& aim : aims)
+    told +=
+        (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
+  const bool limited = !scenario.objective.subject_to.empty();
+  report.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
+                           told + " than:");
+  const std::size_t before = report.json["simulations"].size();
+  Json front = Json::array();
+  for (const std::size_t index : indices) {
+    std::string line = "  " + study::label(all[index]);
+    for (const config::Aim& aim : aims)
+      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
+    report.heading.push_back(line);
+    front.push_back(before + index);
+  }
+  report.json["pareto"].push_back(front);
+}
+
+void add_simulation_leanings(const study::SimulationAnswer& answer, Report& report) {
+  Json leans_on = Json::object();
+  for (const study::SimulationLeanings& each : answer.leanings) {
+    const sim::Machine& machine = answer.simulations[each.simulation].server.machine;
+    leans_on[machine.name] = add_leanings(machine, each.leanings, report, Priced::served_steps);
+  }
+  for (const auto& [machine, keys] : leans_on.items()) {
+    Json& known = report.json["leans_on"][machine];  // of the scenarios before
+    for (const Json& key : keys)
+      if (const auto same = [&key](const Json& each) { return each["key"] == key["key"]; };
+          known.is_null() || std::none_of(known.begin(), known.end(), same))
+        known.push_back(key);
+    if (known.is_null()) known = Json::array();
+  }
+}
+
+}  // namespace
+
+void add_simulated_scenario(const study::SimulationQuestion& question, const study::SimulationAnswer& answer,
+                            Report& report) {
+  const config::Scenario& scenario = question.scenario;
+  const std::vector<study::Simulation>& all = answer.simulations;
+  report.heading.push_back(scenario.question);
+  for (const std::string& line : question.kernels) report.heading.push_back(line);
+  add_warnings(report, question.notes);
+  for (const study::MachineSweep& sweep : question.sweeps)
+    if (!sweep.left_out.empty()) report.heading.push_back(left_out_text(sweep.machine, sweep.left_out));
+  add_warnings(report, answer.refused);
+  if (answer.front) add_front(*answer.front, all, scenario, report);
+  if (answer.choice) add_choice(*answer.choice, all, scenario.objective, report);
+  if (all.size() == 1)
+    add_details(all.front(), report);
+  else
+    add_sweep(scenario.question, all, report);
+  add_simulation_leanings(answer, report);
+  for (const sim::Machine& machine : answer.machines)
+    report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
+  for (const study::Simulation& simulation : all) report.json["simulations"].push_back(present::to_json(simulation));
+}
+
+}  // namespace dculab::present
