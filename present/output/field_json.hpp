@@ -1,8 +1,12 @@
 // JSON of a value, as the list of its fields says (fields/field_list.hpp).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "fields/field_list.hpp"
 #include "present/output/report.hpp"
@@ -27,6 +31,13 @@ struct Part {
   Part(const T& value) : json(json_of(value)) {}
 
   Json json;
+};
+
+// A document with warnings, which add_warnings() has written where there are any.
+template <class T>
+struct Warned {
+  T answer;
+  std::optional<std::vector<std::string>> warnings;
 };
 
 namespace detail {
@@ -111,3 +122,16 @@ Json json_of(const T& value) {
 }
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <class T>
+struct FieldList<present::Warned<T>> {
+  static constexpr std::string_view id = FieldList<T>::id;
+  static constexpr std::string_view doc = FieldList<T>::doc;
+  static constexpr auto fields =
+      std::tuple(inlined(&present::Warned<T>::answer),
+                 field("warnings", "what makes the figures less than they seem", &present::Warned<T>::warnings));
+};
+
+}  // namespace dculab

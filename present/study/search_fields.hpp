@@ -67,9 +67,6 @@ struct ToldGoal {
   std::string metric;
 };
 
-template <class T>
-using ByMachine = std::vector<std::pair<std::string, T>>;
-
 struct ToldSearch {
   PointCounts points;
   ToldGoal objective;

@@ -108,6 +108,4 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
   return table;
 }
 
-Json to_json(const study::Simulation& simulation) { return json_of(simulation); }
-
 }  // namespace dculab::present

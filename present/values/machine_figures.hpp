@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "config/sweep_axis.hpp"
@@ -56,6 +57,21 @@ struct MachineFacts {
   std::vector<Peak> peaks;
   std::vector<MachineFigure> figures;  // that have a kind
 };
+
+// A value for each machine, by its name.
+template <class T>
+using ByMachine = std::vector<std::pair<std::string, T>>;
+
+// In place of what the machine had, if anything.
+template <class T>
+void set_of_machine(ByMachine<T>& values, const std::string& machine, T value) {
+  for (auto& [name, known] : values)
+    if (name == machine) {
+      known = std::move(value);
+      return;
+    }
+  values.emplace_back(machine, std::move(value));
+}
 
 // A figure that `sweep` changes has its values there, and the kind "swept".
 [[nodiscard]] MachineFacts machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep = {});
