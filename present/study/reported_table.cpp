@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "present/study/service_tables.hpp"
-#include "present/study/variant_text.hpp"
+#include "present/study/variant_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -124,25 +123,7 @@ std::vector<Table> reported_tables(const std::vector<study::ReportedScore>& verd
 }
 
 Json verdict_json(const study::ReportedScore& verdict) {
-  const config::ReportedFigure& figure = *verdict.figure;
-  if (figure.stands_alone())
-    return {{"variant", figure.variant},
-            {"metric", figure.metric},
-            {"predicted_value", verdict.predicted},
-            {"value_interval", {verdict.of_baseline.low, verdict.of_baseline.high}},
-            {"reported_value", *figure.value},
-            {"bound", bound_of(*verdict.variant, figure.metric)}};
-  Json json{{"variant", figure.variant},
-            {"metric", figure.metric},
-            {"predicted_change", verdict.predicted},
-            {"reported_change", figure.change},
-            {"difference", verdict.predicted - figure.change},
-            {"bound", largest_share(verdict.baseline())}};
-  json["baseline_interval"] = {verdict.of_baseline.low, verdict.of_baseline.high};
-  if (verdict.of_change) json["change_interval"] = {verdict.of_change->low, verdict.of_change->high};
-  if (figure.baseline) json["reported_baseline"] = *figure.baseline;
-  if (figure.value) json["reported_value"] = *figure.value;
-  return json;
+  return verdict.figure->stands_alone() ? json_of(ScoredFigure{verdict}) : json_of(ScoredChange{verdict});
 }
 
 }  // namespace dculab::present

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
-#include "config/weight_format_text.hpp"
-#include "present/study/service_tables.hpp"
+#include "present/study/variant_fields.hpp"
 
 namespace dculab::present {
 
@@ -22,23 +21,6 @@ std::string figure_text(const std::string& metric, double value) {
   return config::short_text(Seconds(value));
 }
 
-Json to_json(const study::VariantCost& cost) {
-  Json json{{"stack", cost.machine.stack.name},
-            {"model", cost.model.name},
-            {"num_key_value_heads", cost.model.heads().num_key_value_heads},
-            {"weights", config::weight_format_text(cost.options.weights)},
-            {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},
-            {"batch", cost.batch}};
-  if (!cost.batch_limit.empty()) json["batch_limit"] = cost.batch_limit;
-  if (!cost.fits()) return json;
-  for (const auto& [metric, value] : cost.figures) json[metric] = value;
-  if (cost.service) json["pools"] = to_json(*cost.service);
-  json["bound"] = largest_share(cost);
-  json["attention_share"] = study::attention_share(cost);
-  json["shares"] = Json::object();
-  const Seconds total = cost.shared_time();
-  for (const auto& [cause, time] : cost.shares) json["shares"][cause] = time / total;
-  return json;
-}
+Json to_json(const study::VariantCost& cost) { return json_of(cost); }
 
 }  // namespace dculab::present
