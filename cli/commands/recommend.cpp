@@ -13,7 +13,7 @@
 #include "present/values/accuracy_text.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/scenario/served.hpp"
+#include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -59,32 +59,13 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
   return document;
 }
 
-// Axes that are decided here need not be swept; of any other there is one value.
-void refuse_unsupported_here(const config::Scenario& scenario) {
-  if (scenario.workload.kind != config::WorkloadKind::serving)
-    throw InputError(scenario.file,
-                     "workload: limits are chosen for requests; give workload.requests, prompt_tokens "
-                     "and output_tokens instead of a step");
-  if (scenario.deployment.devices() != scenario.deployment.tensor_parallel_size)
-    study::refuse_deployment(scenario, {"settings are recommended for one server whose devices share every layer; give "
-                                        "tensor_parallel_size alone"});
-  if (scenario.compare) throw InputError(scenario.file, "compare: variants are weighed by `dculab study`; remove it");
-  for (const config::SweepAxis& axis : scenario.sweep) {
-    const bool decided = axis.key == "model.num_key_value_heads" || axis.key.starts_with("kv_cache.") ||
-                         axis.key == "attention.partition_tokens" || axis.key.starts_with("engine.max_num_");
-    if (!decided)
-      throw InputError(scenario.file,
-                       "sweep." + axis.key + ": give one value, --set " + axis.key + "=VALUE; sweeps are for `study`");
-  }
-}
-
 [[nodiscard]] study::RecommendationQuestion question_of(const RecommendChoices& choices) {
   if (choices.scenario.empty() && (choices.model.empty() || choices.machines.empty()))
     throw InputError("recommend", "needs --model and --machine, or a scenario file");
   study::RecommendationQuestion question;
   const std::string file = choices.scenario.empty() ? "command line" : study::find_scenario(choices.scenario).string();
   question.scenario = config::read_scenario(file, document_of(choices));
-  refuse_unsupported_here(question.scenario);
+  study::refuse_unrecommended(question.scenario);
   question.any_kv_heads = choices.any_kv_heads;
   question.count_requests = choices.scenario.empty();
   if (choices.block_size > 0) question.block_size = choices.block_size;
@@ -104,13 +85,8 @@ void refuse_unsupported_here(const config::Scenario& scenario) {
                          present::Json{{"recommendations", present::Json::array()}}};
   report.json["question"] = question.scenario.question;
   present::add_warnings(report, study::model_notes(question.scenario));
-  for (const std::string& machine : question.scenario.machines) {
-    const study::Recommendation recommended = study::recommend_serving(question, machine);
-    const sim::ServingCase& serving = recommended.serving;
-    present::add_warnings(report, study::refused_kv(serving.machine, sim::model_of(serving, recommended.setting),
-                                                    sim::options_of(serving, recommended.setting)));
-    present::add_serving_recommendation(recommended, report);
-  }
+  for (const std::string& machine : question.scenario.machines)
+    present::add_serving_recommendation(study::recommend_serving(question, machine), report);
   if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(present::elsewhere_table());
   return report;
 }

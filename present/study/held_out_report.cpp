@@ -9,8 +9,12 @@
 namespace dculab::present {
 
 void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report) {
+  add_refusals(study::refusal_lines(violations, trace), report);
+}
+
+void add_refusals(const std::vector<std::string>& lines, Report& report) {
   if (!report.json.contains("refused")) report.json["refused"] = Json::array();
-  for (const std::string& line : study::refusal_lines(violations, trace)) {
+  for (const std::string& line : lines) {
     report.heading.push_back(line);
     report.json["refused"].push_back(line);
   }

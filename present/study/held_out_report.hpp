@@ -2,6 +2,7 @@
 // (study/calibrate/held_out.hpp).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/trace.hpp"
@@ -11,7 +12,8 @@
 
 namespace dculab::present {
 
-// One line of the heading for each refused row. JSON: refused[].
+// One line of the heading for each refused row. JSON: refused[]. `lines`: study::refusal_lines().
+void add_refusals(const std::vector<std::string>& lines, Report& report);
 void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report);
 
 // Held-out steps only. JSON: held_out_ops.NAME.

@@ -286,6 +286,7 @@ std::string vllm_options(const study::Recommendation& result) {
 }
 
 void add_serving_recommendation(const study::Recommendation& result, Report& report) {
+  add_warnings(report, result.refused);
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
   std::vector<ToldLeaning> leans_on = add_leanings(result.serving.machine, decode_leanings(result), report);

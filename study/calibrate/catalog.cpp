@@ -115,4 +115,15 @@ std::vector<std::filesystem::path> Catalog::write(const std::filesystem::path& f
   return written;
 }
 
+std::vector<LearnedIntervals> learned_intervals(Catalog& catalog) {
+  std::vector<LearnedIntervals> learned;
+  for (const std::string& name : machine_names()) {
+    const auto& calibration = catalog.machine(name).calibration;
+    if (!calibration) continue;
+    for (const auto& [stack, intervals] : calibration->intervals)
+      if (intervals.rows > 0) learned.push_back({name, stack, intervals});
+  }
+  return learned;
+}
+
 }  // namespace dculab::study

@@ -39,4 +39,13 @@ class Catalog {
   std::map<std::string, sim::Machine> machines_;
 };
 
+// How well prices of a stack hold on a machine where something was learned of both.
+struct LearnedIntervals {
+  std::string machine, stack;
+  sim::PointIntervals intervals;
+};
+
+// Of each of the catalog's machines, by name.
+[[nodiscard]] std::vector<LearnedIntervals> learned_intervals(Catalog& catalog);
+
 }  // namespace dculab::study

@@ -12,6 +12,7 @@
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
@@ -244,7 +245,9 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
 }
 
 // Of the steps that can be true.
-[[nodiscard]] MeasuredRegret measured_regret(const sim::Machine& machine, const Trace& trace) {
+[[nodiscard]] MeasuredRegret measured_regret(const sim::ServingCase& serving, const Trace& trace) {
+  const sim::Machine& machine = serving.machine;
+  require_own(trace, serving.model, machine);
   const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
   std::vector<TraceStep> accepted;
   for (const std::size_t row : believed_rows(violations, trace.steps.size())) accepted.push_back(trace.steps[row]);
@@ -280,16 +283,15 @@ Recommendation recommend_serving(const RecommendationQuestion& question, const s
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
   const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
   result.step = step.price.seconds;
-  result.confidence = sim::confidence(serving.machine, sim::model_of(serving, result.setting),
-                                      sim::options_of(serving, result.setting), step.plan, result.step);
+  const ModelShape model = sim::model_of(serving, result.setting);
+  const EngineOptions options = sim::options_of(serving, result.setting);
+  result.confidence = sim::confidence(serving.machine, model, options, step.plan, result.step);
+  result.refused = refused_kv(serving.machine, model, options);
   result.bound = bound_of(serving, result.setting, result.served.batch);
   result.stacks = choose_for_stacks(stacks, result);
   choose_limits(question, workload, result);
   judge_drafts(scenario, drafted, result);
-  if (question.trace) {
-    require_own(*question.trace, serving.model, serving.machine);
-    result.measured = measured_regret(serving.machine, *question.trace);
-  }
+  if (question.trace) result.measured = measured_regret(serving, *question.trace);
   return result;
 }
 

@@ -53,6 +53,7 @@ struct Recommendation {
   Seconds step;  // decode, at the mean context
   sim::Confidence confidence;
   StepBound bound;
+  std::vector<std::string> refused;  // refused_kv()
   std::vector<StackChoice> stacks;
   BatchedTokensChoice batched_tokens;
   double offered_requests_per_second = 0;  // 0: as the workload's file says

@@ -52,6 +52,24 @@ void refuse_unserved(const config::Scenario& scenario) {
   refuse_other_metrics(scenario);
 }
 
+void refuse_unrecommended(const config::Scenario& scenario) {
+  if (scenario.workload.kind != config::WorkloadKind::serving)
+    throw InputError(scenario.file,
+                     "workload: limits are chosen for requests; give workload.requests, prompt_tokens "
+                     "and output_tokens instead of a step");
+  if (scenario.deployment.devices() != scenario.deployment.tensor_parallel_size)
+    refuse_deployment(scenario, {"settings are recommended for one server whose devices share every layer; give "
+                                 "tensor_parallel_size alone"});
+  if (scenario.compare) throw InputError(scenario.file, "compare: variants are weighed by `dculab study`; remove it");
+  for (const config::SweepAxis& axis : scenario.sweep) {
+    const bool decided = axis.key == "model.num_key_value_heads" || axis.key.starts_with("kv_cache.") ||
+                         axis.key == "attention.partition_tokens" || axis.key.starts_with("engine.max_num_");
+    if (!decided)
+      throw InputError(scenario.file,
+                       "sweep." + axis.key + ": give one value, --set " + axis.key + "=VALUE; sweeps are for `study`");
+  }
+}
+
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
   std::vector<config::Override> overrides;
   for (const std::string& change : set) overrides.push_back(config::parse_override(change));

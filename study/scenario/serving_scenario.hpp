@@ -11,6 +11,10 @@ namespace dculab::study {
 // Throws InputError where the scenario has no requests, or asks about them what no simulation answers.
 void refuse_unserved(const config::Scenario& scenario);
 
+// Throws InputError for what `recommend` does not answer. Axes that it decides need not be swept; of any other there is
+// one value.
+void refuse_unrecommended(const config::Scenario& scenario);
+
 // By name or file, with `set` as key=value. Throws InputError where there are no requests, or what belongs to other
 // commands.
 [[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);

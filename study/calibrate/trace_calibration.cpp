@@ -1,0 +1,50 @@
+#include "study/calibrate/trace_calibration.hpp"
+
+#include <utility>
+
+#include "config/trace_file.hpp"
+#include "core/error.hpp"
+#include "sim/calibration/floor_check.hpp"
+#include "study/calibrate/calibrated_machine.hpp"
+#include "study/validate/refused_steps.hpp"
+
+namespace dculab::study {
+
+BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const sim::Machine& machine) {
+  BelievedSteps believed;
+  for (const std::string& file : trace_files) {
+    const Trace trace = config::read_trace_file(file);
+    if (machine.kind == lower::DeviceKind::cpu && trace.header.threads != 0 &&
+        trace.header.threads != machine.compute_units)
+      throw InputError(file, "was taken with " + std::to_string(trace.header.threads) + " threads, but " +
+                                 machine.name + " describes " + std::to_string(machine.compute_units) +
+                                 "; probe with --threads " + std::to_string(trace.header.threads));
+    const auto violations = sim::floor_violations(machine, trace.steps);
+    for (std::string& line : refusal_lines(violations, trace)) believed.refused.push_back(std::move(line));
+    for (const std::size_t row : believed_rows(violations, trace.steps.size()))
+      believed.steps.push_back(trace.steps[row]);
+  }
+  return believed;
+}
+
+TraceCalibration calibrate_on(const std::vector<TraceStep>& steps, const sim::Machine& base, const HeldOutDraw& draw,
+                              const sim::FitProgress& progress) {
+  if (steps.size() < sim::kFewestSteps)
+    throw InputError("only " + std::to_string(steps.size()) + " steps of these traces can be used, " +
+                     std::to_string(sim::kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
+  TraceCalibration calibration;
+  if (draw.share > 0) {
+    calibration.held_out = sim::calibrate_with_hold_out(base, steps, draw.share, draw.seed, progress);
+    calibration.fit = calibration.held_out->fit;
+  } else {
+    calibration.fit = sim::calibrate(base, steps, progress);
+  }
+  cite_fit(calibration.fit.machine, std::to_string(steps.size()) + " measured steps");
+  return calibration;
+}
+
+bool is_identified(const sim::FittedParameter& parameter) {
+  return parameter.log_sigma < 0.7 * parameter.prior_log_sigma;
+}
+
+}  // namespace dculab::study
