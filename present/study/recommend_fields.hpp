@@ -1,6 +1,8 @@
 // The fields of what `dculab recommend` answers.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "present/study/recommend_report.hpp"
 #include "present/study/speculation_fields.hpp"
 #include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
 #include "study/decide/serving_recommendation.hpp"
 #include "study/decide/step_choices.hpp"
 
@@ -29,6 +32,12 @@ struct StackBest {
 struct ToldRecommendation {
   const study::Recommendation& result;
   std::vector<ToldLeaning> leans_on;
+};
+
+struct ToldRecommendations {
+  std::vector<Part<ToldRecommendation>> recommendations{};
+  std::string question{};
+  std::optional<ByMachine<MachineFacts>> machine_facts{};
 };
 
 }  // namespace dculab::present
@@ -165,6 +174,17 @@ struct FieldList<present::ToldRecommendation> {
   static constexpr auto fields =
       std::tuple(inlined([](const Told& told) -> const study::Recommendation& { return told.result; }),
                  field("leans_on", "assumed figures, the most important first", &Told::leans_on));
+};
+
+template <>
+struct FieldList<present::ToldRecommendations> {
+  using Told = present::ToldRecommendations;
+  static constexpr std::string_view id = "recommendations";
+  static constexpr std::string_view doc = "Sizes and limits that an engine should have, machine by machine.";
+  static constexpr auto fields =
+      std::tuple(field("recommendations", "in the order of the machines asked for", &Told::recommendations),
+                 field("question", "the scenario's", &Told::question),
+                 field("machine_facts", "figures of the machines, by name", &Told::machine_facts));
 };
 
 }  // namespace dculab
