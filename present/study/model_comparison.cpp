@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
+#include "present/study/step_decision_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -31,21 +32,6 @@ namespace {
   row.emplace_back(std::to_string(model.compared.max_sequences));
   row.emplace_back(number(model.tokens_per_second), model.tokens_per_second);
   return row;
-}
-
-[[nodiscard]] Json line_json(const study::SweptModel& model, const std::vector<int>& batches) {
-  Json json{{"model", model.compared.name},
-            {"block_size", model.block_size},
-            {"indistinguishable", model.tied_blocks},
-            {"kv_bytes_per_token", model.kv_bytes_per_token.value()},
-            {"kv_cache_tokens", model.kv_cache_tokens},
-            {"max_sequences", model.compared.max_sequences},
-            {"steps", Json::array()},
-            {"tokens_per_second", model.tokens_per_second}};
-  for (std::size_t index = 0; index < batches.size(); ++index)
-    if (model.steps[index])
-      json["steps"].push_back({{"batch", batches[index]}, {"step_seconds", model.steps[index]->value()}});
-  return json;
 }
 
 // "from batch 4 on, mqa is faster than gqa8: by 21 % at batch 26 (8 to 40 %)"
@@ -85,19 +71,6 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json comparison_json(const study::ModelComparison& comparison, const std::vector<int>& batches) {
-  Json json{{"at", text_of(comparison.others)}, {"lines", Json::array()}, {"order_changes", Json::array()}};
-  for (const study::SweptModel& model : comparison.models) json["lines"].push_back(line_json(model, batches));
-  for (const study::ModelChange& change : comparison.changes)
-    json["order_changes"].push_back({{"batch", change.order.batch},
-                                     {"faster", change.order.faster},
-                                     {"slower", change.order.slower},
-                                     {"last_batch", change.order.last},
-                                     {"lead", change.lead.value},
-                                     {"lead_interval", {change.lead.low, change.lead.high}}});
-  return json;
-}
-
 }  // namespace
 
 void add_model_comparison(const config::Scenario& scenario, const std::vector<config::SweepPoint>& sweep,
@@ -107,7 +80,7 @@ void add_model_comparison(const config::Scenario& scenario, const std::vector<co
   json["models"] = Json::array();
   for (const study::ModelComparison& each : study::compare_models(scenario, sweep, priced, batches, machine)) {
     report.tables.push_back(table_of(each, batches, machine.name));
-    json["models"].push_back(comparison_json(each, batches));
+    json["models"].push_back(json_of(ToldModels{text_of(each.others), each, batches}));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "config/unit_text.hpp"
-#include "present/values/verdict_text.hpp"
+#include "present/study/step_decision_fields.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/memory/capacity.hpp"
 #include "study/decide/attention_difference.hpp"
@@ -86,29 +86,25 @@ namespace {
          " is not known: a front of speed against KV heads kept";
 }
 
-[[nodiscard]] Json choice_json(sim::Choice choice, const study::EvaluatedChoices& choices) {
-  return {{"num_key_value_heads", choice.kv_heads},
-          {"block_size", choice.block_size},
-          {"step_seconds", 1 / choices.at(choice).figure}};
+[[nodiscard]] ToldChoice told_choice(sim::Choice choice, const study::EvaluatedChoices& choices) {
+  return {choice, Seconds(1 / choices.at(choice).figure)};
 }
 
-[[nodiscard]] Json decision_json(const study::StepDecision& decision, const study::EvaluatedChoices& choices,
-                                 const study::HeadsQuestion& question) {
-  Json json = choice_json(decision.choice, choices);
-  json["fastest"] = choice_json(decision.fastest, choices);
+[[nodiscard]] ToldStepDecision told_decision(const study::StepDecision& decision,
+                                             const study::EvaluatedChoices& choices,
+                                             const study::HeadsQuestion& question) {
+  ToldStepDecision told{told_choice(decision.choice, choices), told_choice(decision.fastest, choices)};
   const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
     return choice.kv_heads == question.own && choices.at(choice).figure > 0;
   });
-  if (own != decision.kv_heads.choices.end()) {
-    json["own_kv_heads"] = choice_json(*own, choices);
-    json["own_kv_heads"]["slower"] = choices.at(decision.choice).figure / choices.at(*own).figure - 1;
-  }
-  json["kv_heads_by"] = question.accuracy ? "accuracy" : "own";
-  json["block_sizes"] = costs_json(decision.blocks.evaluated, decision.blocks.verdict);
-  json["kv_heads_front"] = Json::array();
+  if (own != decision.kv_heads.choices.end())
+    told.own =
+        ToldOwnHeads{told_choice(*own, choices), choices.at(decision.choice).figure / choices.at(*own).figure - 1};
+  told.kv_heads_by = question.accuracy ? "accuracy" : "own";
+  told.block_sizes = told_costs(decision.blocks.evaluated, decision.blocks.verdict);
   for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
-    if (decision.front[index]) json["kv_heads_front"].push_back(choice_json(decision.kv_heads.choices[index], choices));
-  return json;
+    if (decision.front[index]) told.kv_heads_front.push_back(told_choice(decision.kv_heads.choices[index], choices));
+  return told;
 }
 
 }  // namespace
@@ -136,7 +132,7 @@ void add_recommendation(const std::vector<study::PricedPoint>& points, const stu
     report.tables.push_back(why_table(causes, choices, decision->choice, false));
     report.tables.back().notes.push_back(heads_line(*decision, question, machine.name));
   }
-  json["recommendation"] = decision_json(*decision, choices, question);
+  json["recommendation"] = json_of(told_decision(*decision, choices, question));
 }
 
 }  // namespace dculab::present
