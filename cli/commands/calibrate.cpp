@@ -44,7 +44,8 @@ void run_on_points(const CalibrateChoices& choices) {
   study::Catalog catalog = study::learned_catalog(learned);
   present::add_effects(*learned, report);
   study::Runs runs(learned);
-  present::add_fitted_errors(set, runs, report);
+  present::add_fitted_errors(study::summarize(study::score_points(set, set.runs, {}).rows),
+                             study::summarize(study::score_points(set, runs, {}).rows), report);
   const std::vector<std::filesystem::path> files = catalog.write(folder.path());
   folder.keep();
   present::add_learned_intervals(study::learned_intervals(catalog), report);

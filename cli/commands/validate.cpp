@@ -1,8 +1,8 @@
 // `dculab validate`: predicted against measured, for published points, served runs and traces.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <utility>
 
 #include "cli/commands/commands.hpp"
 #include "cli/output_options.hpp"
@@ -10,13 +10,9 @@
 #include "core/error.hpp"
 #include "present/study/served_report.hpp"
 #include "present/study/validation_report.hpp"
-#include "present/values/leaning_report.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/validate/leave_one_out.hpp"
-#include "study/validate/served_fit.hpp"
-#include "study/validate/served_runs.hpp"
-#include "study/validate/validation.hpp"
+#include "study/validate/point_scores.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -35,30 +31,31 @@ struct ValidateChoices {
   present::OutputOptions output;
 };
 
-// Below the summary: which assumed figures the predictions lean on, machine by machine.
-void add_leanings_of(std::map<std::string, study::PricedOn>& priced, present::Report& report) {
-  for (auto& [name, part] : priced) {
-    std::vector<const sim::Recipe*> recipes;
-    for (const sim::Recipe& recipe : part.recipes) recipes.push_back(&recipe);
-    part.machine.name = name;
-    report.json["leans_on"][name] = present::add_leanings(part.machine, recipes, report);
-  }
-}
-
-[[nodiscard]] study::Validation validate(const ValidateChoices& choices, present::Report& report) {
-  if (!choices.points.empty()) {
-    study::Validation validation = study::validate_points(choices.points, choices.calibrate_on);
-    if (validation.calibration) present::add_effects(*validation.calibration, report);
-    if (validation.seen > 0)
-      report.heading.push_back("warning: " + std::to_string(validation.seen) +
-                               " of these points were fitted, so that their errors " +
-                               "are no forecast; --leave-one-out predicts each machine's from those of the others");
-    return validation;
-  }
+[[nodiscard]] study::Validation validate(const ValidateChoices& choices) {
+  if (!choices.points.empty()) return study::validate_points(choices.points, choices.calibrate_on);
   if (choices.traces.empty())
     throw InputError("nothing to validate; give --points FILE, --serving FILE, or trace files with --machine");
   if (choices.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
   return study::validate_traces(choices.traces, study::resolve_machine(choices.machine));
+}
+
+void leave_out(const ValidateChoices& choices, present::Report& report) {
+  study::PointSet set = study::read_point_set(choices.points);
+  present::add_left_out_rows(study::left_out_points(set), report);
+  for (const std::string& by : choices.leave_one_out) {
+    std::vector<study::SourceEffect> effects;
+    const std::vector<study::LeftOutPoint> points = study::predict_left_out(set, by, &effects);
+    present::add_left_out_scores(by, points, std::move(effects), report);
+  }
+}
+
+void validate_serving(const ValidateChoices& choices, present::Report& report) {
+  const auto figures = config::read_serving_runs_file(choices.serving);
+  if (choices.leave_one_out.empty())
+    present::add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
+  else
+    present::add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served,
+                                 choices.output.format, report);
 }
 
 // Which groups can be left out depends on what is validated.
@@ -74,22 +71,12 @@ void check_left_out(const ValidateChoices& choices) {
 void run_validate(const ValidateChoices& choices) {
   check_left_out(choices);
   present::Report report{"dculab/validate/1", {}, {}, present::Json::object()};
-  if (!choices.serving.empty()) {
-    const auto figures = config::read_serving_runs_file(choices.serving);
-    if (choices.leave_one_out.empty())
-      present::add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format,
-                          report);
-    else
-      present::add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served,
-                                   choices.output.format, report);
-  } else if (!choices.leave_one_out.empty()) {
-    study::PointSet set = study::read_point_set(choices.points);
-    present::add_left_out_scores(set, choices.leave_one_out, report);
-  } else {
-    study::Validation validation = validate(choices, report);
-    present::add_scores(validation.scores, choices.worst, choices.output.format, report);
-    add_leanings_of(validation.priced, report);
-  }
+  if (!choices.serving.empty())
+    validate_serving(choices, report);
+  else if (!choices.leave_one_out.empty())
+    leave_out(choices, report);
+  else
+    present::add_validation(validate(choices), choices.worst, choices.output.format, report);
   present::show(report, choices.output);
 }
 

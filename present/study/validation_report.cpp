@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/values/leaning_report.hpp"
 #include "sim/calibration/parameters.hpp"
-#include "study/validate/leave_one_out.hpp"
-#include "study/validate/point_scores.hpp"
 
 namespace dculab::present {
 namespace {
@@ -159,13 +158,6 @@ void add_source_effects(std::vector<study::SourceEffect> effects, Report& report
   report.tables.push_back(std::move(table));
 }
 
-}  // namespace
-
-void add_left_out_rows(const study::Scores& scores, Report& report) {
-  add_left_out("refused", "refused", scores.refused, report);
-  add_left_out("not priced", "not_priced", scores.unpriced, report);
-}
-
 void add_scores(const study::Scores& scores, int worst, Format format, Report& report) {
   ScoredRows rows;
   std::set<std::string> notes;
@@ -180,9 +172,14 @@ void add_scores(const study::Scores& scores, int worst, Format format, Report& r
   add_summary(study::summarize(scores.rows), report);
 }
 
-void add_fitted_errors(study::PointSet& set, study::Runs& runs, Report& report) {
-  const study::ScoreSummary before = study::summarize(study::score_points(set, set.runs, {}).rows);
-  const study::ScoreSummary after = study::summarize(study::score_points(set, runs, {}).rows);
+}  // namespace
+
+void add_left_out_rows(const study::Scores& scores, Report& report) {
+  add_left_out("refused", "refused", scores.refused, report);
+  add_left_out("not priced", "not_priced", scores.unpriced, report);
+}
+
+void add_fitted_errors(const study::ScoreSummary& before, const study::ScoreSummary& after, Report& report) {
   Table table;
   table.title = "Errors of the points that were fitted, which are no forecast of others'";
   table.columns = {"kind", "rows", "median |error|", "after the fit", "bias", "after the fit"};
@@ -211,13 +208,21 @@ void add_effects(const sim::PointCalibration& calibration, Report& report) {
   report.heading.push_back("calibrated on " + std::to_string(calibration.points()) + " points");
 }
 
-void add_left_out_scores(study::PointSet& set, const std::vector<std::string>& by, Report& report) {
-  add_left_out_rows(study::left_out_points(set), report);
-  for (const std::string& group : by) {
-    std::vector<study::SourceEffect> effects;
-    add_left_out_table(study::predict_left_out(set, group, &effects), group, report);
-    if (!effects.empty()) add_source_effects(std::move(effects), report);
-  }
+void add_validation(const study::Validation& validation, int worst, Format format, Report& report) {
+  if (validation.calibration) add_effects(*validation.calibration, report);
+  if (validation.seen > 0)
+    report.heading.push_back("warning: " + std::to_string(validation.seen) +
+                             " of these points were fitted, so that their errors " +
+                             "are no forecast; --leave-one-out predicts each machine's from those of the others");
+  add_scores(validation.scores, worst, format, report);
+  for (const auto& [name, priced] : validation.priced)
+    report.json["leans_on"][name] = add_leanings(priced.machine, study::leanings_of(priced), report);
+}
+
+void add_left_out_scores(const std::string& by, const std::vector<study::LeftOutPoint>& points,
+                         std::vector<study::SourceEffect> effects, Report& report) {
+  add_left_out_table(points, by, report);
+  if (!effects.empty()) add_source_effects(std::move(effects), report);
 }
 
 }  // namespace dculab::present

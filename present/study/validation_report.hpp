@@ -5,26 +5,27 @@
 #include <vector>
 
 #include "present/output/show.hpp"
-#include "study/validate/points_set.hpp"
-#include "study/validate/scores.hpp"
+#include "study/validate/leave_one_out.hpp"
+#include "study/validate/validation.hpp"
 
 namespace dculab::present {
 
 // What is not scored, with its reasons: lines of the heading, and `refused` and `not_priced` of the JSON.
 void add_left_out_rows(const study::Scores& scores, Report& report);
 
-// Those, then rows and errors. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's
-// order. JSON and CSV have all.
-void add_scores(const study::Scores& scores, int worst, Format format, Report& report);
+// What a calibration learned, those rows, all others and their errors, and which assumed figures the predictions lean
+// on, machine by machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order.
+// JSON and CSV have all.
+void add_validation(const study::Validation& validation, int worst, Format format, Report& report);
 
-// `--leave-one-out`: for each of `by` (study::left_out_groups()) a table: left out x kind with rows, errors, coverage
-// and the naive roofline's errors. Points that are refused or not priced are listed and in no table. Throws InputError
-// as study::predict_left_out.
-void add_left_out_scores(study::PointSet& set, const std::vector<std::string>& by, Report& report);
+// `--leave-one-out`: left out x kind with rows, errors, coverage and the naive roofline's errors. `by`: one of
+// study::left_out_groups(); `effects`: of sources, where there are any.
+void add_left_out_scores(const std::string& by, const std::vector<study::LeftOutPoint>& points,
+                         std::vector<study::SourceEffect> effects, Report& report);
 
-// Errors of the points that were fitted, by kind, as the files that were calibrated have the machines and as `runs` has
-// them: `before` and `after` of the JSON. They are no forecast.
-void add_fitted_errors(study::PointSet& set, study::Runs& runs, Report& report);
+// Errors of the points that were fitted, by kind, as the files that were calibrated have the machines and as they were
+// fitted: `before` and `after` of the JSON. They are no forecast.
+void add_fitted_errors(const study::ScoreSummary& before, const study::ScoreSummary& after, Report& report);
 
 // What a calibration learned of each group, as factors: `fitted` of the JSON.
 void add_effects(const sim::PointCalibration& calibration, Report& report);

@@ -27,8 +27,9 @@ namespace {
 void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& priced) {
   for (ReadPoint& read : set.points) {
     if (!read.is_scored()) continue;
-    const sim::Machine& machine = runs.of(read.point).machine;
-    const auto part = priced.try_emplace(name_of(read.point, program_of(read.point)), PricedOn{machine, {}}).first;
+    const std::string name = name_of(read.point, program_of(read.point));
+    const auto [part, is_new] = priced.try_emplace(name, PricedOn{runs.of(read.point).machine, {}});
+    if (is_new) part->second.machine.name = name;
     part->second.recipes.push_back(std::move(read.priced.recipe));
   }
 }
@@ -88,6 +89,12 @@ void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
 }
 
 }  // namespace
+
+std::optional<std::vector<sim::Leaning>> leanings_of(const PricedOn& priced) {
+  std::vector<const sim::Recipe*> recipes;
+  for (const sim::Recipe& recipe : priced.recipes) recipes.push_back(&recipe);
+  return sim::leanings(priced.machine, recipes);
+}
 
 Validation validate_points(const std::vector<std::string>& points, const std::vector<std::string>& calibrate_on) {
   PointSet set = read_point_set(points);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,12 @@ struct PricedOn {
   std::vector<sim::Recipe> recipes;
 };
 
+// What its recipes' times lean on; nothing where it has none.
+[[nodiscard]] std::optional<std::vector<sim::Leaning>> leanings_of(const PricedOn& priced);
+
 struct Validation {
   Scores scores;
-  std::map<std::string, PricedOn> priced;  // by machine, of points "MACHINE with PROGRAM"
+  std::map<std::string, PricedOn> priced;  // by machine, which has that name, of points "MACHINE with PROGRAM"
   // Where points were learned from first:
   std::shared_ptr<const sim::PointCalibration> calibration{};
   std::ptrdiff_t seen = 0;  // of the points here: their errors are no forecast
