@@ -14,7 +14,6 @@
 #include "study/evaluate/compared_points.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/resolve.hpp"
-#include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
@@ -145,7 +144,7 @@ void compare_study(const config::Scenario& scenario, const std::vector<std::stri
     const std::vector<study::ComparedPoint> points = study::compared_points(scenario, sweep, name, machine);
     for (const study::ComparedPoint& point : points)
       for (const study::VariantCost& cost : point.costs)
-        present::add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
+        present::add_warnings(report, cost.refused);
     const std::vector<study::ReportedScore> verdicts = study::score_reported(points, scenario);
     for (present::Table& table : present::reported_tables(verdicts, points, compare, machine.name))
       report.tables.push_back(std::move(table));

@@ -9,7 +9,6 @@
 #include "present/values/leaning_report.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/group_choice.hpp"
-#include "study/scenario/served.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -156,7 +155,7 @@ void study_group_size(const config::Scenario& scenario, const std::vector<sim::M
   for (const sim::Machine& machine : machines) all.push_back(study::choose_group(scenario, curve, machine));
   for (const study::GroupChoice& choices : all)
     for (const study::VariantCost& cost : choices.costs)
-      present::add_warnings(report, study::refused_kv(cost.machine, cost.model, cost.options));
+      present::add_warnings(report, cost.refused);
   report.tables.push_back(summary_table(all));
   report.json["speed_model"] = scenario.model.name;
   report.json["accuracy_model"] = accuracy.model;

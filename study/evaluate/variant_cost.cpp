@@ -7,6 +7,7 @@
 #include "sim/memory/capacity.hpp"
 #include "sim/study/offline_run.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/server.hpp"
 
 namespace dculab::study {
 namespace {
@@ -86,6 +87,7 @@ VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machin
     cost_service(cost, scenario, machine);
   else
     cost_run(cost, scenario, machine);
+  cost.refused = refused_kv(scenario.deployment, machine, cost.model, cost.options);
   if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.recipe);
   return cost;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/scenario_file.hpp"
 #include "sim/hardware/machine.hpp"
@@ -24,6 +25,7 @@ struct VariantCost {
   std::map<std::string, double> figures;     // by metric: "step_time", or "total_time", "requests_per_second", ...
   std::map<std::string, Seconds> shares;     // sim::recipe_shares; of a service the terms of a decode step
   std::optional<sim::ServiceRun> service{};  // of a deployment with pools; `recipe` and `batch` are then of its decode
+  std::vector<std::string> refused{};        // refused_kv() of its devices
 
   [[nodiscard]] bool fits() const { return batch > 0; }
   [[nodiscard]] Seconds shared_time() const;  // the sum of `shares`

@@ -50,17 +50,21 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
   return server;
 }
 
-std::vector<std::string> refused_kv(const sim::SimulatedServer& server) {
+std::vector<std::string> refused_kv(const sim::Deployment& deployment, const sim::Machine& machine,
+                                    const ModelShape& model, const EngineOptions& options) {
   std::vector<ReplicaRole> roles{ReplicaRole::both};
-  if (server.deployment.is_disaggregated()) roles = {ReplicaRole::prefill, ReplicaRole::decode};
+  if (deployment.is_disaggregated()) roles = {ReplicaRole::prefill, ReplicaRole::decode};
   std::vector<std::string> found;
   for (const ReplicaRole role : roles) {
-    const ModelShape part =
-        sim::part_of_layers(server.deployment.of(role), server.machine, server.model, server.options);
-    for (std::string& reason : refused_kv(server.machine, part, server.options))
+    const ModelShape part = sim::part_of_layers(deployment.of(role), machine, model, options);
+    for (std::string& reason : refused_kv(machine, part, options))
       if (std::ranges::find(found, reason) == found.end()) found.push_back(std::move(reason));
   }
   return found;
+}
+
+std::vector<std::string> refused_kv(const sim::SimulatedServer& server) {
+  return refused_kv(server.deployment, server.machine, server.model, server.options);
 }
 
 }  // namespace dculab::study

@@ -19,7 +19,9 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 // Throws InputError for a server that cannot run the scenario's model.
 [[nodiscard]] sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine);
 
-// Why the engine refuses the KV cache of its devices although it is priced: see served.hpp.
+// Why the engine refuses the KV cache of a server's devices although it is priced: see served.hpp. `model`: whole.
+[[nodiscard]] std::vector<std::string> refused_kv(const sim::Deployment& deployment, const sim::Machine& machine,
+                                                  const ModelShape& model, const EngineOptions& options);
 [[nodiscard]] std::vector<std::string> refused_kv(const sim::SimulatedServer& server);
 
 }  // namespace dculab::study
