@@ -5,7 +5,6 @@
 #include "cli/scenario/step_choices.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/yaml_figure.hpp"
-#include "present/values/retention_text.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
@@ -61,7 +60,7 @@ struct GridPlace {
   const bool all = options.kv_retention.policy == RetentionPolicy::all;
   const std::string id = place.phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
                          " block=" + std::to_string(place.block_size) + " kv=" + place.kv_cache_dtype +
-                         (all ? "" : " retention=" + present::retention_text(options.kv_retention)) +
+                         (all ? "" : " retention=" + retention_text(options.kv_retention)) +
                          " context=" + std::to_string(place.context) + " batch=" + std::to_string(place.batch);
   return {id, shape, options, study::resolve_batch(scenario.workload, shape, options), choices.division};
 }

@@ -23,7 +23,7 @@
 #include "engine/parallel/ranked_executor.hpp"
 #include "files/output.hpp"
 #include "present/engine/expert_report.hpp"
-#include "present/values/retention_text.hpp"
+#include "present/values/retention_json.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -93,7 +93,7 @@ struct BenchChoices {
     table.rows.push_back(row_of(step));
     report.json["points"].push_back(json_of(step));
     if (retains) {
-      table.rows.back().emplace_back(present::retention_text(step.options.kv_retention));
+      table.rows.back().emplace_back(retention_text(step.options.kv_retention));
       report.json["points"].back()["kv_retention"] = present::retention_json(step.options.kv_retention);
     }
     if (!mixture) continue;

@@ -6,7 +6,6 @@
 #include "cli/scenario/retention_choices.hpp"
 #include "core/error.hpp"
 #include "core/kv/figures.hpp"
-#include "present/values/retention_text.hpp"
 
 namespace dculab::cli {
 
@@ -37,7 +36,7 @@ void refuse_unjudgeable(const EvaluateChoices& choices, const std::vector<presen
   for (const present::EvaluationRow& row : rows) {
     if (!differs_in_decodes(row.retention.policy)) continue;
     const KvPolicy& policy = kv_policy(row.retention.policy);
-    const std::string option = "--kv-retention " + present::policy_text(row.retention.policy);
+    const std::string option = "--kv-retention " + policy_text(row.retention.policy);
     if (tasks.mode != engine::ScoringMode::streamed)
       throw InputError(option +
                        (policy.has_budget ? ": decodes that load a part of the cache are judged"

@@ -35,7 +35,7 @@ struct Sample {
   return batch;
 }
 
-[[nodiscard]] std::string percent(double share) {
+[[nodiscard]] std::string tenths_of_percent(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
   return text;
@@ -178,8 +178,9 @@ void refuse_too_much_other(const Profile& profile, const ImportSummary& summary,
   for (std::size_t index = 0; index < std::min(kNamesInMessage, summary.others.size()); ++index)
     names += (names.empty() ? "" : ", ") + shortened(summary.others[index].name);
   throw InputError(profile.file, std::to_string(summary.other_kernels) + " kernels that serve no op take " +
-                                     percent(summary.other_share()) + " of the steps' kernel time, more than " +
-                                     percent(most) + " (the longest: " + names +
+                                     tenths_of_percent(summary.other_share()) +
+                                     " of the steps' kernel time, more than " + tenths_of_percent(most) +
+                                     " (the longest: " + names +
                                      "); compare the names with dculab import --list-kernels, or allow more with "
                                      "--max-other");
 }

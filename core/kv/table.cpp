@@ -1,6 +1,7 @@
 #include "core/kv/table.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 namespace dculab {
 namespace {
@@ -144,6 +145,24 @@ constexpr KvClash kClashes[] = {
 };
 
 }  // namespace
+
+std::string policy_text(RetentionPolicy policy) {
+  std::string text(name(policy));
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::string retention_text(const KvRetention& retention) {
+  const KvPolicy& policy = kv_policy(retention.policy);
+  std::string text = policy_text(retention.policy);
+  if (policy.has_sinks) text += " " + std::to_string(retention.sink_tokens) + " +";
+  if (policy.has_heavy_hitters) text += " " + std::to_string(retention.heavy_hitter_tokens) + " +";
+  if (policy.has_window) text += " " + std::to_string(retention.window_tokens);
+  if (!policy.has_budget) return text;
+  std::ostringstream share;
+  share << " " << 100 * retention.kv_budget << " %";
+  return text + share.str();
+}
 
 std::string kv_format_names() {
   std::string names;

@@ -97,6 +97,13 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
   return drops_tokens(policy) || kv_policy(policy).has_budget;
 }
 
+// As options write it: "heavy-hitters".
+[[nodiscard]] std::string policy_text(RetentionPolicy policy);
+
+// With the tokens kept, or the share loaded: "all", "window 256", "sinks 4 + 252", "heavy-hitters 128 + 128",
+// "critical-blocks 25 %".
+[[nodiscard]] std::string retention_text(const KvRetention& retention);
+
 // "f32, f16, ...", in the table's order.
 [[nodiscard]] std::string kv_format_names();
 

@@ -9,7 +9,7 @@
 #include "core/kv/table.hpp"
 #include "present/engine/draft_report.hpp"
 #include "present/engine/expert_report.hpp"
-#include "present/values/retention_text.hpp"
+#include "present/values/retention_json.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,4 +1,4 @@
-// An answer as it is shown: tables for people, JSON and CSV for programs, and how both write numbers.
+// An answer as it is shown: tables for people, JSON and CSV for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "config/number_text.hpp"
+
 namespace dculab::present {
+
+using config::exact_number;
+using config::number;
+using config::percent;
+using config::signed_percent;
 
 using Json = nlohmann::ordered_json;
 
@@ -44,22 +51,10 @@ struct Report {
 // once.
 void add_warnings(Report& report, const std::vector<std::string>& warnings);
 
-// A number with `digits` significant digits.
-[[nodiscard]] std::string number(double value, int digits = 3);
-
 // {"model.num_key_value_heads": "8", ...}: keys of a scenario and what they are set to.
 [[nodiscard]] Json choices_json(const std::vector<std::pair<std::string, std::string>>& choices);
 
 // A field of a CSV row, quoted where it must be.
 [[nodiscard]] std::string csv_field(const std::string& text);
-
-// All that programs need to know of a number: nine digits, no trailing zeros.
-[[nodiscard]] std::string exact_number(double value);
-
-// 0.1234 -> "12.3 %"
-[[nodiscard]] std::string percent(double share, int digits = 3);
-
-// 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"; less than 0.01 % is no difference: "+0 %"
-[[nodiscard]] std::string signed_percent(double share, int digits = 3);
 
 }  // namespace dculab::present

@@ -103,4 +103,18 @@ TEST_CASE("KVQuant's keys are rotated by their place, so it goes with nothing th
   CHECK(problems(options).empty());
 }
 
+TEST_CASE("a policy is written as options write it, with the tokens that it keeps or the share that it loads") {
+  CHECK(policy_text(RetentionPolicy::heavy_hitters) == "heavy-hitters");
+  KvRetention retention{.sink_tokens = 4, .window_tokens = 252, .heavy_hitter_tokens = 128, .kv_budget = 0.25};
+  CHECK(retention_text(retention) == "all");
+  retention.policy = RetentionPolicy::window;
+  CHECK(retention_text(retention) == "window 252");
+  retention.policy = RetentionPolicy::sinks;
+  CHECK(retention_text(retention) == "sinks 4 + 252");
+  retention.policy = RetentionPolicy::heavy_hitters;
+  CHECK(retention_text(retention) == "heavy-hitters 128 + 252");
+  retention.policy = RetentionPolicy::critical_blocks;
+  CHECK(retention_text(retention) == "critical-blocks 25 %");
+}
+
 }  // namespace dculab
