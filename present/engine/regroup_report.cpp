@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "present/engine/regroup_fields.hpp"
+
 namespace dculab::present {
 namespace {
 
@@ -17,20 +19,6 @@ namespace {
 
 [[nodiscard]] Cell similarity_cell(const std::optional<double>& similarity) {
   return similarity ? Cell(number(*similarity), *similarity) : Cell("-", "");
-}
-
-[[nodiscard]] Json json_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-[[nodiscard]] Json layer_json(std::size_t layer, const engine::RegroupedLayer& grouped) {
-  return {{"layer", layer},
-          {"groups", grouped.groups},
-          {"weights", grouped.weights},
-          {"key_factors", grouped.factors.k},
-          {"value_factors", grouped.factors.v},
-          {"similarity_inside", json_or_null(grouped.similarity.inside)},
-          {"similarity_between", json_or_null(grouped.similarity.between)},
-          {"neighbours_inside", json_or_null(grouped.neighbours.inside)},
-          {"neighbours_between", json_or_null(grouped.neighbours.between)}};
 }
 
 [[nodiscard]] Table layers_table(const engine::Regrouping& result, const std::string& similarity) {
@@ -64,17 +52,6 @@ namespace {
   return text;
 }
 
-[[nodiscard]] double kv_bytes(const ModelShape& before, int kv_heads) {
-  const int head_dim = before.heads().head_dim;
-  return kv_storage(Dtype::f16, 2.0 * kv_heads * head_dim, head_dim).value();
-}
-
-[[nodiscard]] int all_kv_heads(const engine::Regrouping& result) {
-  std::size_t count = 0;
-  for (const engine::RegroupedLayer& layer : result.layers) count += layer.groups.size();
-  return static_cast<int>(count);
-}
-
 // Of QCQA: the best error for every number of KV heads. The table has those of whole heads on average.
 [[nodiscard]] Table front_table(const ModelShape& before, const engine::Regrouping& result) {
   Table table;
@@ -84,8 +61,8 @@ namespace {
   for (const engine::LayersPoint& point : result.front) {
     if (point.kv_heads % layers != 0 && point.kv_heads != taken) continue;
     const double average = static_cast<double>(point.kv_heads) / layers;
-    table.rows.push_back({std::to_string(point.kv_heads), Cell(number(average), average),
-                          Cell(number(kv_bytes(before, point.kv_heads)), kv_bytes(before, point.kv_heads)),
+    const double bytes = f16_kv_bytes(before, point.kv_heads).value();
+    table.rows.push_back({std::to_string(point.kv_heads), Cell(number(average), average), Cell(number(bytes), bytes),
                           Cell(number(point.error / layers), point.error / layers),
                           point.kv_heads == taken ? "taken" : ""});
   }
@@ -93,40 +70,25 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json front_json(const ModelShape& before, const engine::Regrouping& result) {
-  Json points = Json::array();
-  for (const engine::LayersPoint& point : result.front)
-    points.push_back({{"kv_heads", point.kv_heads},
-                      {"kv_bytes_per_token_f16", kv_bytes(before, point.kv_heads)},
-                      {"error", point.error / before.num_layers()}});
-  return points;
+}  // namespace
+
+Bytes f16_kv_bytes(const ModelShape& before, int kv_heads) {
+  const int head_dim = before.heads().head_dim;
+  return kv_storage(Dtype::f16, 2.0 * kv_heads * head_dim, head_dim);
 }
 
-}  // namespace
+int all_kv_heads(const engine::Regrouping& result) {
+  std::size_t count = 0;
+  for (const engine::RegroupedLayer& layer : result.layers) count += layer.groups.size();
+  return static_cast<int>(count);
+}
 
 Report regroup_report(const RegroupChoices& choices, const ModelShape& before, const engine::Regrouping& result,
                       std::size_t tokens) {
-  Report report{"dculab/regroup/1", {}, {}, Json::object()};
+  Report report{"dculab/regroup/1", {}, {}, json_of(ToldRegrouping{choices, before, result, tokens})};
   report.heading = {summary(choices, before, tokens), "written to " + choices.folder};
   report.tables.push_back(layers_table(result, similarity_text(choices)));
   if (!result.front.empty()) report.tables.push_back(front_table(before, result));
-  report.json = {{"model", before.name},
-                 {"num_key_value_heads_before", before.heads().num_key_value_heads},
-                 {"num_key_value_heads", choices.kv_heads},
-                 {"method", choices.method},
-                 {"similarity", choices.similarity},
-                 {"compare", choices.compared},
-                 {"error", choices.error},
-                 {"seed", choices.seed},
-                 {"merge", choices.merge},
-                 {"calibration_tokens", tokens},
-                 {"kv_heads_of_all_layers", all_kv_heads(result)},
-                 {"kv_bytes_per_token_f16", kv_bytes(before, all_kv_heads(result))},
-                 {"folder", choices.folder}};
-  report.json["front"] = front_json(before, result);
-  report.json["layers"] = Json::array();
-  for (std::size_t layer = 0; layer < result.layers.size(); ++layer)
-    report.json["layers"].push_back(layer_json(layer, result.layers[layer]));
   return report;
 }
 
