@@ -1,6 +1,6 @@
 // One list of fields per struct: key, one line of documentation, unit, where the value comes from. Whatever is made of
 // the struct follows from the list: its JSON (present/output/field_json.hpp), the schema of that
-// (present/output/json_schema.hpp).
+// (present/schema/json_schema.hpp).
 //
 //   template <>
 //   struct FieldList<Step> {

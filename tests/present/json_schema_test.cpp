@@ -1,5 +1,5 @@
 // Schemas as the lists of fields say: they take what json_of() makes, and nothing else.
-#include "present/output/json_schema.hpp"
+#include "present/schema/json_schema.hpp"
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Whether a JSON document is as its schema says, for the keywords that present/output/json_schema.hpp writes. A keyword
+// Whether a JSON document is as its schema says, for the keywords that present/schema/json_schema.hpp writes. A keyword
 // that is none of them is an error too: it would be a rule that nobody checks.
 #pragma once
 

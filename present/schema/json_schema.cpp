@@ -1,4 +1,4 @@
-#include "present/output/json_schema.hpp"
+#include "present/schema/json_schema.hpp"
 
 #include <algorithm>
 #include <stdexcept>
