@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,11 @@ class ProgressBar {
   // Draws `label` and the share done, 0 to 1, at most ten times a second. A share below the last one begins anew: the
   // remaining time is that of what began then.
   void update(const std::string& label, double share);
+
+  // The same, for work that reports how far it is.
+  [[nodiscard]] std::function<void(const std::string& label, double share)> updates() {
+    return [this](const std::string& label, double share) { update(label, share); };
+  }
 
   // Removes the bar, so that the result starts on a clean line.
   void clear();

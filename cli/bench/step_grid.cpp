@@ -1,11 +1,12 @@
 #include "cli/bench/step_grid.hpp"
 
+#include <CLI/CLI.hpp>
+
+#include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "config/weight_format_text.hpp"
 #include "config/yaml_figure.hpp"
-#include "study/scenario/resolve.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -25,62 +26,56 @@ namespace {
   return set;
 }
 
-// Where the axes meet.
-struct GridPlace {
-  std::string phase;
-  int kv_heads = 0;  // 0: the model's own
-  int block_size = 16;
-  std::string kv_cache_dtype, retention;
-  int context = 0, batch = 1;
-};
-
-[[nodiscard]] engine::BenchPoint make_point(const GridChoices& choices, const ModelShape& model, const GridPlace& place,
-                                            engine::DeviceKind device) {
-  const StepChoices step{.model = choices.model,
-                         .machine = "host",
-                         .phase = place.phase,
-                         .batch = place.batch,
-                         .context = place.context,
-                         .block_size = place.block_size,
-                         .kv_heads = place.kv_heads,
-                         .kv_cache_dtype = place.kv_cache_dtype,
-                         .weights = config::weight_format_text(model.layer_format()),
-                         .set = retention_keys(place.retention, choices.retention_sizes)};
-  const config::Scenario scenario = to_scenario(step);
-  ModelShape shape = study::resolve_model(scenario);
-  shape.dtype = model.dtype;
-  shape.quantization = model.quantization;
-  shape.quantized_lm_head = model.quantized_lm_head;
-  shape.plain = model.plain;
-  const bool on_cpu = device == engine::DeviceKind::cpu;
-  EngineOptions options =
-      study::resolve_options(scenario, shape, on_cpu ? lower::DeviceKind::cpu : lower::DeviceKind::gpu);
-  options.activations = parse_option("--activations", choices.activations, parse_activations);
-  study::require_activations(options.activations, model);
-  const bool all = options.kv_retention.policy == RetentionPolicy::all;
-  const std::string id = place.phase + " kv_heads=" + std::to_string(shape.heads().num_key_value_heads) +
-                         " block=" + std::to_string(place.block_size) + " kv=" + place.kv_cache_dtype +
-                         (all ? "" : " retention=" + retention_text(options.kv_retention)) +
-                         " context=" + std::to_string(place.context) + " batch=" + std::to_string(place.batch);
-  return {id, shape, options, study::resolve_batch(scenario.workload, shape, options), choices.division};
+// Steps of one phase, number of KV heads (0: the model's own) and way to keep K and V.
+void add_steps(const GridChoices& choices, StepChoices step, std::vector<study::GridStep>& steps) {
+  for (const int context : choices.contexts)
+    for (const int batch : choices.batches) {
+      step.context = context;
+      step.batch = batch;
+      steps.push_back({to_scenario(step), step.kv_cache_dtype});
+    }
 }
 
 }  // namespace
 
-std::vector<engine::BenchPoint> make_grid(const GridChoices& choices, const ModelShape& model,
-                                          engine::DeviceKind device) {
-  std::vector<engine::BenchPoint> points;
+void add_grid_options(CLI::App& command, GridChoices& grid) {
+  command.add_option("--phase", grid.phases, "prefill, decode")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  const auto add_axis = [&command](const char* option, std::vector<int>& values, const char* help) {
+    command.add_option(option, values, help)->delimiter(',')->check(at_least(1));
+  };
+  add_axis("--batch", grid.batches, "Sequences per step");
+  add_axis("--context", grid.contexts, "Tokens per sequence");
+  add_axis("--kv-heads", grid.kv_heads, "KV heads, made by mean pooling");
+  add_axis("--block-size", grid.block_sizes, "Tokens per KV block");
+  command.add_option("--kv-cache-dtype", grid.kv_cache_dtypes, kv_dtypes_help())->delimiter(',');
+  command
+      .add_option("--kv-retention", grid.retentions,
+                  "all, window, sinks, heavy-hitters, critical-blocks: a point each, with the same figures")
+      ->delimiter(',');
+  add_retention_figures(command, grid.retention_sizes);
+}
+
+std::vector<study::GridStep> grid_steps(const GridChoices& choices) {
+  std::vector<study::GridStep> steps;
   const std::vector<int> all_kv_heads = choices.kv_heads.empty() ? std::vector<int>{0} : choices.kv_heads;
   for (const std::string& phase : choices.phases)
     for (const int kv_heads : all_kv_heads)
       for (const int block_size : choices.block_sizes)
         for (const std::string& kv_cache_dtype : choices.kv_cache_dtypes)
           for (const std::string& retention : choices.retentions)
-            for (const int context : choices.contexts)
-              for (const int batch : choices.batches)
-                points.push_back(make_point(
-                    choices, model, {phase, kv_heads, block_size, kv_cache_dtype, retention, context, batch}, device));
-  return points;
+            add_steps(choices,
+                      {.model = choices.model,
+                       .machine = "host",
+                       .phase = phase,
+                       .block_size = block_size,
+                       .kv_heads = kv_heads,
+                       .kv_cache_dtype = kv_cache_dtype,
+                       .weights = "",
+                       .set = retention_keys(retention, choices.retention_sizes)},
+                      steps);
+  return steps;
 }
 
 }  // namespace dculab::cli

@@ -1,11 +1,16 @@
-// The grid of steps that `dculab bench` measures.
+// The axes of `dculab bench`, and the grid of steps that they span.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/kv/retention.hpp"
-#include "engine/measure/step_bench.hpp"
+#include "engine/parallel/division.hpp"
+#include "study/measure/step_grid.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace dculab::cli {
 
@@ -23,8 +28,9 @@ struct GridChoices {
   engine::Division division{};
 };
 
-// All combinations of the axes, as points of a grid. `model` has the weights.
-[[nodiscard]] std::vector<engine::BenchPoint> make_grid(const GridChoices& choices, const ModelShape& model,
-                                                        engine::DeviceKind device);
+void add_grid_options(CLI::App& command, GridChoices& grid);
+
+// All combinations of the axes. Throws InputError.
+[[nodiscard]] std::vector<study::GridStep> grid_steps(const GridChoices& choices);
 
 }  // namespace dculab::cli

@@ -11,7 +11,6 @@ void add_study(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_tables(CLI::App& app);
-void add_latent_table(CLI::App& tables);  // of `tables`
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_evaluate(CLI::App& app);

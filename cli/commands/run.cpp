@@ -2,8 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands/commands.hpp"
 #include "cli/output_options.hpp"
@@ -14,29 +15,20 @@
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "config/unit_text.hpp"
-#include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
-#include "engine/generate/generator.hpp"
 #include "engine/memory/anonymous_memory.hpp"
-#include "files/input.hpp"
 #include "present/engine/completions_report.hpp"
+#include "present/output/show.hpp"
 #include "present/output/standard_output.hpp"
+#include "study/measure/generated_text.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct RunChoices {
-  std::string model;
-  std::string prompt;
-  std::string prompts_file;
-  int max_tokens = 128;
-  std::optional<double> temperature, top_p;  // absent: generation_config.json decides
-  std::optional<int> top_k;
-  std::optional<std::uint64_t> seed;
-  bool ignore_eos = false;
-  int n = 1;
+  study::TextQuestion question;
   std::string kv_retention = "all";
   std::string device = "cpu";
   std::string kv_cache_dtype = "f16";
@@ -46,37 +38,9 @@ struct RunChoices {
   std::string swap_space;
   std::string prefix_eviction = "lru";
   SkipChoices skip;
-  engine::GeneratorOptions generator;
   SpeculationChoices speculation;
   present::OutputOptions output;
 };
-
-[[nodiscard]] std::vector<std::string> read_prompts(const RunChoices& choices) {
-  if (choices.prompts_file.empty()) return {choices.prompt};
-  std::istringstream file(files::read_text_or_pipe(choices.prompts_file, files::kLargestText));
-  std::vector<std::string> prompts;
-  for (std::string line; std::getline(file, line);)
-    if (!line.empty()) prompts.push_back(line);
-  if (prompts.empty()) throw InputError(choices.prompts_file, "has no prompts (one per line)");
-  return prompts;
-}
-
-[[nodiscard]] SamplingParams choose_sampling(const RunChoices& choices, const SamplingParams& defaults) {
-  SamplingParams sampling = defaults;
-  sampling.temperature = choices.temperature.value_or(sampling.temperature);
-  sampling.top_k = choices.top_k.value_or(sampling.top_k);
-  sampling.top_p = choices.top_p.value_or(sampling.top_p);
-  sampling.seed = choices.seed.value_or(sampling.seed);
-  return sampling;
-}
-
-// The prompt of each completion.
-[[nodiscard]] std::vector<std::string> prompts_of(const std::vector<engine::TextRequest>& requests) {
-  std::vector<std::string> prompts;
-  for (const engine::TextRequest& request : requests)
-    prompts.insert(prompts.end(), static_cast<std::size_t>(request.n), request.prompt);
-  return prompts;
-}
 
 // One prompt's text as it is generated. The prompt comes with the first of it: a refused one prints nothing.
 class TextStream {
@@ -111,15 +75,8 @@ void refuse_idle_options(const CLI::App& command, const RunChoices& choices) {
               "with --kv-cache-dtype " + choices.kv_cache_dtype);
 }
 
-// Samples share the blocks of their prompt.
-void refuse_samples(const RunChoices& choices, const EngineOptions& options) {
-  if (choices.n == 1) return;
-  if (const auto reasons = clashes(options.kv(), KvFeature::samples); !reasons.empty())
-    throw InputError("--n", reasons.front());
-}
-
 [[nodiscard]] engine::GeneratorOptions generator_options(const RunChoices& choices) {
-  engine::GeneratorOptions options = choices.generator;
+  engine::GeneratorOptions options = choices.question.generator;
   options.device = parse_option("--device", choices.device, engine::parse_device);
   options.engine.kv_cache_dtype = parse_kv_dtype_option("--kv-cache-dtype", choices.kv_cache_dtype);
   options.engine.activation_dtype = parse_dtype_option("--activation-dtype", choices.activation_dtype, "f16 or f32");
@@ -137,75 +94,65 @@ void refuse_samples(const RunChoices& choices, const EngineOptions& options) {
   }
   set_speculation(choices.speculation, options);
   if (const auto found = problems(options.engine); !found.empty()) throw InputError(found.front());
-  refuse_samples(choices, options.engine);
   return options;
 }
 
-[[nodiscard]] std::vector<engine::TextRequest> make_requests(const RunChoices& choices,
-                                                             const std::vector<std::string>& prompts,
-                                                             const engine::Generator& generator) {
-  std::vector<engine::TextRequest> requests;
-  for (const std::string& prompt : prompts)
-    requests.push_back({.prompt = prompt,
-                        .max_tokens = choices.max_tokens,
-                        .sampling = choose_sampling(choices, generator.defaults().sampling),
-                        .eos = choices.ignore_eos ? EosHandling::ignore : EosHandling::stop,
-                        .n = choices.n});
-  return requests;
-}
-
-// Prompts that can never be served: of a file, how many and the first.
-void refuse_refused(const RunChoices& choices, const engine::Generation& generation) {
-  const std::size_t n = static_cast<std::size_t>(choices.n), prompts = generation.completions.size() / n;
-  std::size_t refused = 0, first = 0;
-  for (std::size_t prompt = prompts; prompt-- > 0;) {
-    if (generation.completions[prompt * n].refusal.empty()) continue;
-    ++refused;
-    first = prompt;
-  }
-  if (refused == 0) return;
-  const std::string& reason = generation.completions[first * n].refusal;
-  if (choices.prompts_file.empty()) throw InputError("--prompt", reason);
-  throw InputError(choices.prompts_file, std::to_string(refused) + " of " + std::to_string(prompts) +
-                                             " prompts cannot be served; prompt " + std::to_string(first + 1) + ": " +
-                                             reason);
-}
-
 void run_engine(const RunChoices& choices) {
-  const std::vector<std::string> prompts = read_prompts(choices);
-  engine::Generator generator(study::find_model(choices.model), generator_options(choices));
-  const std::vector<engine::TextRequest> requests = make_requests(choices, prompts, generator);
+  study::TextQuestion question = choices.question;
+  question.generator = generator_options(choices);
+  const std::vector<std::string> prompts = study::read_prompts(question);
   const bool is_text = choices.output.format == present::Format::table;
-  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && choices.n == 1;
+  const bool streams = is_text && choices.output.file.empty() && prompts.size() == 1 && question.n == 1;
   TextStream stream(prompts.front());
   engine::OnText on_text;
   if (streams) on_text = [&stream](std::size_t, std::string_view text) { stream.add(text); };
-  const engine::Generation generation = generator.generate(requests, on_text, engine::WhenRefused::end_itself);
-  const bool is_batch = !choices.prompts_file.empty();  // whose other texts are shown first
-  if (!is_batch) refuse_refused(choices, generation);
+  const study::GeneratedText text = study::generate_text(question, prompts, on_text);
+  const bool is_batch = !question.prompts_file.empty();  // whose other texts are shown first
+  if (!is_batch) study::refuse_unserved_prompts(question, text.generation);
   if (streams)
     stream.finish();
   else
-    present::show(is_text ? present::text_report(prompts_of(requests), generation)
-                          : present::completions_report(prompts_of(requests), generation),
+    present::show(is_text ? present::text_report(text.prompts, text.generation)
+                          : present::completions_report(text.prompts, text.generation),
                   choices.output);
-  if (!generation.report.requests.empty()) std::cerr << present::serving_summary(generation.report) << '\n';
-  if (is_batch) refuse_refused(choices, generation);
+  if (!text.generation.report.requests.empty()) std::cerr << present::serving_summary(text.generation.report) << '\n';
+  if (is_batch) study::refuse_unserved_prompts(question, text.generation);
 }
 
-void add_sampling_options(CLI::App& command, RunChoices& choices) {
-  command.add_option("--max-tokens", choices.max_tokens, "Tokens to generate at most")
+void add_sampling_options(CLI::App& command, study::TextQuestion& question) {
+  command.add_option("--max-tokens", question.max_tokens, "Tokens to generate at most")
       ->check(between(1, kLongestContext));
-  command.add_option("--temperature", choices.temperature, "0 = greedy")->check(at_least(0));
-  command.add_option("--top-k", choices.top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
-  command.add_option("--top-p", choices.top_p, "Sample from the likeliest that make up p")->check(CLI::Range(0.0, 1.0));
-  command.add_option("--seed", choices.seed, "Same seed, same text, whatever else is in the batch");
-  command.add_flag("--ignore-eos", choices.ignore_eos, "Go on after the end-of-text token");
-  command.add_option("--n", choices.n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
+  command.add_option("--temperature", question.temperature, "0 = greedy")->check(at_least(0));
+  command.add_option("--top-k", question.top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
+  command.add_option("--top-p", question.top_p, "Sample from the likeliest that make up p")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--seed", question.seed, "Same seed, same text, whatever else is in the batch");
+  command.add_flag("--ignore-eos", question.ignore_eos, "Go on after the end-of-text token");
+  command.add_option("--n", question.n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
 }
 
+void add_engine_options(CLI::App& command, RunChoices& choices) {
+  engine::GeneratorOptions& generator = choices.question.generator;
+  command.add_option("--device", choices.device,
+                     "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
+  command.add_option("--threads", generator.num_threads, "CPU: worker threads, 0 = all cores")->check(thread_count());
+  add_division_options(command, generator.division);
+  command.add_option("--activation-dtype", choices.activation_dtype, "GPU: f16 or f32");
+  command.add_option("--activations", choices.activations, kActivationsHelp);
+  command.add_option("--block-size", generator.engine.block_size, "Tokens per KV block, power of two to 256");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_dtypes_help());
+  command.add_option("--kv-residual-tokens", generator.engine.kv_residual_tokens,
+                     "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
+  command.add_option("--kv-cache-memory", choices.kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
+  command
+      .add_option("--swap-space", choices.swap_space,
+                  "Preempted sequences wait in so much host memory and are not recomputed")
+      ->option_text("\"1 GiB\"");
+}
+
+// Which tokens are cached, and in what batches.
 void add_cache_options(CLI::App& command, RunChoices& choices) {
-  EngineOptions& engine = choices.generator.engine;
+  EngineOptions& engine = choices.question.generator.engine;
   command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
                    "Prompts that begin alike share what has been computed");
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp);
@@ -214,6 +161,8 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
                      "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O); "
                      "critical-blocks (Quest): all stay, a decode loads some");
   add_retention_figures(command, engine.kv_retention);
+  command.add_option("--max-num-seqs", engine.max_num_seqs, "Sequences per step at most");
+  command.add_option("--max-num-batched-tokens", engine.max_num_batched_tokens, "New tokens per step at most");
 }
 
 }  // namespace
@@ -221,35 +170,18 @@ void add_cache_options(CLI::App& command, RunChoices& choices) {
 void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
   auto choices = std::make_shared<RunChoices>();
-  reads(command->add_option("--model", choices->model, "Hugging Face folder, or a name under scenarios/models"),
-        study::try_find_model)
+  reads(
+      command->add_option("--model", choices->question.model, "Hugging Face folder, or a name under scenarios/models"),
+      study::try_find_model)
       ->required();
   CLI::Option_group* source = command->add_option_group("what to continue");
-  source->add_option("--prompt", choices->prompt, "The text to continue; streamed");
-  reads(
-      source->add_option("--prompts", choices->prompts_file, "A file with one prompt per line; batched continuously"));
+  source->add_option("--prompt", choices->question.prompt, "The text to continue; streamed");
+  reads(source->add_option("--prompts", choices->question.prompts_file,
+                           "A file with one prompt per line; batched continuously"));
   source->require_option(1);
-  add_sampling_options(*command, *choices);
-  command->add_option("--device", choices->device,
-                      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU kernels on the host, for checking");
-  command->add_option("--threads", choices->generator.num_threads, "CPU: worker threads, 0 = all cores")
-      ->check(thread_count());
-  add_division_options(*command, choices->generator.division);
-  command->add_option("--activation-dtype", choices->activation_dtype, "GPU: f16 or f32");
-  command->add_option("--activations", choices->activations, kActivationsHelp);
-  command->add_option("--block-size", choices->generator.engine.block_size, "Tokens per KV block, power of two to 256");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, kv_dtypes_help());
-  command->add_option("--kv-residual-tokens", choices->generator.engine.kv_residual_tokens,
-                      "kivi4, kivi2: newest tokens that stay in F16: 32, 64, 96 or 128");
-  command->add_option("--kv-cache-memory", choices->kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
-  command
-      ->add_option("--swap-space", choices->swap_space,
-                   "Preempted sequences wait in so much host memory and are not recomputed")
-      ->option_text("\"1 GiB\"");
+  add_sampling_options(*command, choices->question);
+  add_engine_options(*command, *choices);
   add_cache_options(*command, *choices);
-  command->add_option("--max-num-seqs", choices->generator.engine.max_num_seqs, "Sequences per step at most");
-  command->add_option("--max-num-batched-tokens", choices->generator.engine.max_num_batched_tokens,
-                      "New tokens per step at most");
   add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
   command->callback([choices, command] {

@@ -82,6 +82,31 @@ RegroupedLayer plan_layer(const LayerFacts& layer, const RegroupOptions& options
 
 }  // namespace
 
+std::string_view name(GroupingMethod method) {
+  constexpr std::array<std::string_view, kGroupingMethods.size()> kWords{"mean", "similarity", "key-norm", "qcqa"};
+  return kWords[static_cast<std::size_t>(method)];
+}
+
+std::string_view name(HeadMerge merge) {
+  constexpr std::array<std::string_view, kHeadMerges.size()> kWords{"mean", "weighted", "fitted", "svd"};
+  return kWords[static_cast<std::size_t>(merge)];
+}
+
+std::string_view name(LostError error) {
+  constexpr std::array<std::string_view, kLostErrors.size()> kWords{"weights", "activations", "svd"};
+  return kWords[static_cast<std::size_t>(error)];
+}
+
+std::string_view name(HeadSimilarity similarity) {
+  constexpr std::array<std::string_view, kHeadSimilarities.size()> kWords{"cosine", "norm", "distance", "svd"};
+  return kWords[static_cast<std::size_t>(similarity)];
+}
+
+std::string_view name(ComparedHeads compared) {
+  constexpr std::array<std::string_view, kComparedHeads.size()> kWords{"kv", "query", "output"};
+  return kWords[static_cast<std::size_t>(compared)];
+}
+
 void require_possible(const ModelShape& shape, const RegroupOptions& options) {
   const int heads = shape.heads().num_key_value_heads, wanted = options.num_key_value_heads;
   if (options.method != GroupingMethod::qcqa) return require_divisor(shape, wanted);

@@ -1,8 +1,10 @@
 // A model with fewer KV heads: which heads become one, and how.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/checkpoint/model_weights.hpp"
@@ -34,6 +36,20 @@ enum class LostError : std::uint8_t {
   activations,  // mean_error of K and V on calibration text
   svd,          // svd_error: what HeadMerge::svd loses
 };
+
+// As options write them: "key-norm", "weighted", "activations", "distance", "kv".
+[[nodiscard]] std::string_view name(GroupingMethod method);
+[[nodiscard]] std::string_view name(HeadMerge merge);
+[[nodiscard]] std::string_view name(LostError error);
+[[nodiscard]] std::string_view name(HeadSimilarity similarity);
+[[nodiscard]] std::string_view name(ComparedHeads compared);
+inline constexpr std::array kGroupingMethods{GroupingMethod::mean, GroupingMethod::similarity, GroupingMethod::key_norm,
+                                             GroupingMethod::qcqa};
+inline constexpr std::array kHeadMerges{HeadMerge::mean, HeadMerge::weighted, HeadMerge::fitted, HeadMerge::svd};
+inline constexpr std::array kLostErrors{LostError::weights, LostError::activations, LostError::svd};
+inline constexpr std::array kHeadSimilarities{HeadSimilarity::cosine, HeadSimilarity::norm, HeadSimilarity::distance,
+                                              HeadSimilarity::svd};
+inline constexpr std::array kComparedHeads{ComparedHeads::key_value, ComparedHeads::query, ComparedHeads::output};
 
 struct RegroupOptions {
   int num_key_value_heads = 1;  // qcqa: the mean of the layers, which no choice exceeds

@@ -17,8 +17,8 @@ namespace dculab::present {
 
 // A row, with what was asked of all.
 struct ToldEvaluation {
-  const EvaluationTasks& tasks;
-  const EvaluationRow& row;
+  const study::EvaluationTasks& tasks;
+  const study::EvaluationRow& row;
 };
 
 struct ToldQuestions {
@@ -32,8 +32,8 @@ struct ToldDecode {
 };
 
 struct ToldEvaluations {
-  const EvaluationTasks& tasks;
-  const std::vector<EvaluationRow>& rows;
+  const study::EvaluationTasks& tasks;
+  const std::vector<study::EvaluationRow>& rows;
 };
 
 [[nodiscard]] DraftFigures check_drafts(const engine::SpeculationCheck& check);
@@ -177,7 +177,7 @@ struct FieldList<present::ToldEvaluations> {
   }
   [[nodiscard]] static std::vector<present::ToldEvaluation> rows(const Told& told) {
     std::vector<present::ToldEvaluation> rows;
-    for (const present::EvaluationRow& row : told.rows) rows.push_back({told.tasks, row});
+    for (const study::EvaluationRow& row : told.rows) rows.push_back({told.tasks, row});
     return rows;
   }
 

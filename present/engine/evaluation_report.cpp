@@ -13,6 +13,8 @@ namespace dculab::present {
 namespace {
 
 using engine::ChoiceEvaluation;
+using study::EvaluationRow;
+using study::EvaluationTasks;
 
 [[nodiscard]] std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
@@ -148,7 +150,9 @@ DraftFigures check_drafts(const engine::SpeculationCheck& check) {
   return {.counts = check.drafts, .drafting = check.drafting, .verifying = check.verifying};
 }
 
-Report evaluation_report(const EvaluationTasks& tasks, const std::vector<EvaluationRow>& rows) {
+Report evaluation_report(const study::EvaluationAnswer& answer) {
+  const EvaluationTasks& tasks = answer.tasks;
+  const std::vector<EvaluationRow>& rows = answer.rows;
   const Columns columns = columns_of(tasks, rows);
   Report report{"dculab/evaluate/1", heading(tasks, columns), {}, json_of(ToldEvaluations{tasks, rows})};
   Table table;

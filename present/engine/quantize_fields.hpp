@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -18,14 +19,20 @@ struct QuantizedTotals {
   int dead_columns = 0;
   Bytes file;
 };
-[[nodiscard]] QuantizedTotals quantized_totals(const QuantizedAnswer& answer);
+[[nodiscard]] QuantizedTotals quantized_totals(const std::string& folder, const engine::QuantizedModel& model);
 
 // Bits of integers, scales and zero points for each weight; g_idx is left out, it is not kept at run time.
 [[nodiscard]] double bits_per_weight(const kernels::QuantizedMatrix& matrix);
 
-// What only an answer with quantized weights has.
+struct ToldQuantized {
+  const study::QuantizeQuestion& question;
+  const study::QuantizedAnswer& answer;
+};
+
+// Of a folder with quantized weights.
 struct QuantizedWeights {
-  const QuantizedAnswer& answer;
+  const std::string& folder;
+  const engine::QuantizedModel& model;
 };
 
 }  // namespace dculab::present
@@ -73,8 +80,8 @@ struct FieldList<present::QuantizedTotals> {
 };
 
 template <>
-struct FieldList<present::KvScaleRow> {
-  using Row = present::KvScaleRow;
+struct FieldList<study::KvScaleRow> {
+  using Row = study::KvScaleRow;
   static constexpr std::string_view id = "kv_scales";
   static constexpr std::string_view doc = "Scales of an fp8_e4m3 KV cache, of a layer.";
   static constexpr auto fields =
@@ -100,32 +107,40 @@ struct FieldList<present::QuantizedWeights> {
   static constexpr std::string_view doc = "The quantized matrices.";
   static constexpr auto fields = std::tuple(
       field("matrices", "in the order of the layers",
-            [](const Told& told) -> const std::vector<engine::QuantizedModule>& { return told.answer.model->modules; }),
-      field("total", "all together", [](const Told& told) { return present::quantized_totals(told.answer); }));
+            [](const Told& told) -> const std::vector<engine::QuantizedModule>& { return told.model.modules; }),
+      field("total", "all together",
+            [](const Told& told) { return present::quantized_totals(told.folder, told.model); }));
 };
 
 template <>
-struct FieldList<present::QuantizedAnswer> {
-  using Answer = present::QuantizedAnswer;
+struct FieldList<present::ToldQuantized> {
+  using Told = present::ToldQuantized;
   static constexpr std::string_view id = "quantized";
   static constexpr std::string_view doc = "A model that was quantized.";
   static constexpr auto fields = std::tuple(
-      field("method", "as the command calls it", &Answer::method), inlined([](const Answer& answer) {
-        return when(answer.model.has_value(), [&] { return answer.options.config; });
+      field("method", "none: weights stay as they are",
+            [](const Told& told) { return told.answer.model ? name(told.answer.options.method) : "none"; }),
+      inlined([](const Told& told) {
+        return when(told.answer.model.has_value(), [&] { return told.answer.options.config; });
       }),
-      field("calibration_tokens", "of the text; 0: none", unit::tokens, &Answer::calibration_tokens),
+      field("calibration_tokens", "of the text; 0: none", unit::tokens,
+            [](const Told& told) { return told.answer.calibration_tokens; }),
       field("error_of", "what errors are of", one_of("outputs", "weights"),
-            [](const Answer& answer) {
-              return when(answer.model.has_value(),
-                          [&] { return answer.calibration_tokens > 0 ? "outputs" : "weights"; });
+            [](const Told& told) {
+              return when(told.answer.model.has_value(),
+                          [&] { return told.answer.calibration_tokens > 0 ? "outputs" : "weights"; });
             }),
-      field("output", "the folder that was written", &Answer::output), inlined([](const Answer& answer) {
-        return when(answer.model.has_value(), [&] { return present::QuantizedWeights{answer}; });
+      field("output", "the folder that was written", [](const Told& told) { return told.question.output; }),
+      inlined([](const Told& told) {
+        return when(told.answer.model.has_value(), [&] {
+          return present::QuantizedWeights{told.question.output, *told.answer.model};
+        });
       }),
-      field("kv_scales", "layer by layer, where they were asked for",
-            [](const Answer& answer) { return when(!answer.kv_scales.empty(), [&] { return answer.kv_scales; }); }),
-      field("kv_calibration", "layer by layer, where it was asked for", [](const Answer& answer) {
-        return when(!answer.kv_calibration.empty(), [&] { return answer.kv_calibration; });
+      field(
+          "kv_scales", "layer by layer, where they were asked for",
+          [](const Told& told) { return when(!told.answer.kv_scales.empty(), [&] { return told.answer.kv_scales; }); }),
+      field("kv_calibration", "layer by layer, where it was asked for", [](const Told& told) {
+        return when(!told.answer.kv_calibration.empty(), [&] { return told.answer.kv_calibration; });
       }));
 };
 

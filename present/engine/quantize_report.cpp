@@ -9,11 +9,11 @@
 namespace dculab::present {
 namespace {
 
-void add_totals(Report& report, const QuantizedAnswer& answer) {
-  const QuantizedTotals totals = quantized_totals(answer);
+void add_totals(Report& report, const std::string& output, const study::QuantizedAnswer& answer) {
+  const QuantizedTotals totals = quantized_totals(output, *answer.model);
   std::vector<std::string>& notes = report.tables.back().notes;
   notes.push_back("all: error " + percent(totals.relative_error) + " (root mean square), " +
-                  number(totals.bits_per_weight, 4) + " bits a weight; " + answer.output + " holds " +
+                  number(totals.bits_per_weight, 4) + " bits a weight; " + output + " holds " +
                   config::short_text(totals.file) + " of weights");
   if (answer.calibration_tokens == 0)
     notes.emplace_back("no calibration text: errors are those of the weights, not of outputs");
@@ -22,7 +22,7 @@ void add_totals(Report& report, const QuantizedAnswer& answer) {
                     " in-features were 0 in all of the calibration text; they are rounded to nearest");
 }
 
-void add_matrices(Report& report, const QuantizedAnswer& answer) {
+void add_matrices(Report& report, const std::string& output, const study::QuantizedAnswer& answer) {
   Table table;
   const std::string error = answer.calibration_tokens > 0 ? "output error" : "weight error";
   table.columns = {"matrix", "rows", "columns", error, "bits a weight"};
@@ -33,10 +33,10 @@ void add_matrices(Report& report, const QuantizedAnswer& answer) {
                           Cell(number(bits_per_weight(matrix), 4), bits_per_weight(matrix))});
   }
   report.tables.push_back(std::move(table));
-  add_totals(report, answer);
+  add_totals(report, output, answer);
 }
 
-void add_kv_scales(Report& report, const std::vector<KvScaleRow>& rows) {
+void add_kv_scales(Report& report, const std::vector<study::KvScaleRow>& rows) {
   Table table;
   table.columns = {"layer", "largest key", "largest value", "k_scale", "v_scale"};
   for (const auto& [range, scales] : rows) {
@@ -66,10 +66,10 @@ double bits_per_weight(const kernels::QuantizedMatrix& matrix) {
   return matrix.bits + (16.0 + matrix.bits) / matrix.group_size;
 }
 
-QuantizedTotals quantized_totals(const QuantizedAnswer& answer) {
+QuantizedTotals quantized_totals(const std::string& folder, const engine::QuantizedModel& model) {
   double num_weights = 0, bits = 0, squared_errors = 0;
   int dead_columns = 0;
-  for (const engine::QuantizedModule& module : answer.model->modules) {
+  for (const engine::QuantizedModule& module : model.modules) {
     const double weights = static_cast<double>(module.matrix.q.size());
     num_weights += weights;
     bits += weights * bits_per_weight(module.matrix);
@@ -77,14 +77,14 @@ QuantizedTotals quantized_totals(const QuantizedAnswer& answer) {
     dead_columns += module.dead_columns;
   }
   const auto bytes =
-      static_cast<double>(std::filesystem::file_size(std::filesystem::path(answer.output) / "model.safetensors"));
-  return {std::sqrt(squared_errors / static_cast<double>(answer.model->modules.size())), bits / num_weights,
-          dead_columns, Bytes(bytes)};
+      static_cast<double>(std::filesystem::file_size(std::filesystem::path(folder) / "model.safetensors"));
+  return {std::sqrt(squared_errors / static_cast<double>(model.modules.size())), bits / num_weights, dead_columns,
+          Bytes(bytes)};
 }
 
-Report quantize_report(const QuantizedAnswer& answer) {
-  Report report{"dculab/quantize/1", {}, {}, json_of(answer)};
-  if (answer.model) add_matrices(report, answer);
+Report quantize_report(const study::QuantizeQuestion& question, const study::QuantizedAnswer& answer) {
+  Report report{"dculab/quantize/1", {}, {}, json_of(ToldQuantized{question, answer})};
+  if (answer.model) add_matrices(report, question.output, answer);
   if (!answer.kv_scales.empty()) add_kv_scales(report, answer.kv_scales);
   if (!answer.kv_calibration.empty()) add_kv_calibration(report, answer.kv_calibration);
   return report;

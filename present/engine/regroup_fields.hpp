@@ -12,10 +12,8 @@
 namespace dculab::present {
 
 struct ToldRegrouping {
-  const RegroupChoices& choices;
-  const ModelShape& before;
-  const engine::Regrouping& result;
-  std::size_t tokens = 0;  // of the calibration text
+  const study::RegroupQuestion& question;
+  const study::RegroupedFolder& made;
 };
 
 struct ToldLayer {
@@ -82,34 +80,40 @@ struct FieldList<present::ToldRegrouping> {
 
   [[nodiscard]] static std::vector<present::ToldFrontPoint> front(const Told& told) {
     std::vector<present::ToldFrontPoint> points;
-    for (const engine::LayersPoint& point : told.result.front) points.push_back({told.before, point});
+    for (const engine::LayersPoint& point : told.made.result.front) points.push_back({told.made.before, point});
     return points;
   }
   [[nodiscard]] static std::vector<present::ToldLayer> layers(const Told& told) {
     std::vector<present::ToldLayer> layers;
-    for (std::size_t layer = 0; layer < told.result.layers.size(); ++layer)
-      layers.push_back({layer, told.result.layers[layer]});
+    for (std::size_t layer = 0; layer < told.made.result.layers.size(); ++layer)
+      layers.push_back({layer, told.made.result.layers[layer]});
     return layers;
   }
 
   static constexpr auto fields = std::tuple(
-      field("model", "its name", [](const Told& told) { return told.before.name; }),
+      field("model", "its name", [](const Told& told) { return told.made.before.name; }),
       field("num_key_value_heads_before", "of a layer", unit::count,
-            [](const Told& told) { return told.before.heads().num_key_value_heads; }),
+            [](const Told& told) { return told.made.before.heads().num_key_value_heads; }),
       field("num_key_value_heads", "of a layer; on average where layers differ", unit::count,
-            [](const Told& told) { return told.choices.kv_heads; }),
-      field("method", "how heads are grouped", [](const Told& told) { return told.choices.method; }),
-      field("similarity", "by which heads are alike", [](const Told& told) { return told.choices.similarity; }),
-      field("compare", "what of the heads: kv, query, output", [](const Told& told) { return told.choices.compared; }),
-      field("error", "that qcqa makes small", [](const Told& told) { return told.choices.error; }),
-      field("seed", "of the search", [](const Told& told) { return told.choices.seed; }),
-      field("merge", "how the heads of a group become one", [](const Told& told) { return told.choices.merge; }),
-      field("calibration_tokens", "of the text; 0: none", unit::tokens, &Told::tokens),
+            [](const Told& told) { return told.question.options.num_key_value_heads; }),
+      field("method", "how heads are grouped", [](const Told& told) { return name(told.question.options.method); }),
+      field("similarity", "by which heads are alike",
+            [](const Told& told) { return name(told.question.options.similarity); }),
+      field("compare", "what of the heads: kv, query, output",
+            [](const Told& told) { return name(told.question.options.compared); }),
+      field("error", "that qcqa makes small", [](const Told& told) { return name(told.question.options.error); }),
+      field("seed", "of the search", [](const Told& told) { return told.question.options.search.seed; }),
+      field("merge", "how the heads of a group become one",
+            [](const Told& told) { return name(told.question.options.merge); }),
+      field("calibration_tokens", "of the text; 0: none", unit::tokens,
+            [](const Told& told) { return told.made.calibration_tokens; }),
       field("kv_heads_of_all_layers", "that are left", unit::count,
-            [](const Told& told) { return present::all_kv_heads(told.result); }),
+            [](const Told& told) { return present::all_kv_heads(told.made.result); }),
       field("kv_bytes_per_token_f16", "of K and V",
-            [](const Told& told) { return present::f16_kv_bytes(told.before, present::all_kv_heads(told.result)); }),
-      field("folder", "that was written", [](const Told& told) { return told.choices.folder; }),
+            [](const Told& told) {
+              return present::f16_kv_bytes(told.made.before, present::all_kv_heads(told.made.result));
+            }),
+      field("folder", "that was written", [](const Told& told) { return told.question.folder; }),
       field("front", "of qcqa: the best error for every number of KV heads", &front),
       field("layers", "in their order", &layers));
 };

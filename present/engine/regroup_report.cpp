@@ -1,6 +1,8 @@
 #include "present/engine/regroup_report.hpp"
 
+#include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "present/engine/regroup_fields.hpp"
@@ -34,21 +36,33 @@ namespace {
   return table;
 }
 
-[[nodiscard]] std::string similarity_text(const RegroupChoices& choices) {
-  const std::string of = choices.compared == "kv" ? "K and V" : choices.compared == "query" ? "queries" : "outputs";
-  return choices.similarity + " similarity of " + of;
+[[nodiscard]] std::string similarity_text(const engine::RegroupOptions& options) {
+  constexpr std::array<const char*, engine::kComparedHeads.size()> kOf{"K and V", "queries", "outputs"};
+  return std::string(name(options.similarity)) + " similarity of " + kOf[static_cast<std::size_t>(options.compared)];
 }
 
-[[nodiscard]] std::string summary(const RegroupChoices& choices, const ModelShape& before, std::size_t tokens) {
-  std::string grouped = "neighbouring heads";
-  if (choices.method == "similarity") grouped = similarity_text(choices);
-  if (choices.method == "key-norm") grouped = "norms of keys";
-  if (choices.method == "qcqa")
-    grouped = "the error of " + choices.error + " (seed " + std::to_string(choices.seed) + ")";
-  std::string text = std::to_string(before.heads().num_key_value_heads) + " KV heads to " +
-                     std::to_string(choices.kv_heads) + (choices.method == "qcqa" ? " or fewer on average" : "") +
-                     ": groups by " + grouped + ", " + choices.merge + " of each group";
-  if (tokens > 0) text += "; compared on " + std::to_string(tokens) + " tokens of " + choices.calibration;
+[[nodiscard]] std::string grouped_by(const engine::RegroupOptions& options) {
+  switch (options.method) {
+    case engine::GroupingMethod::mean:
+      return "neighbouring heads";
+    case engine::GroupingMethod::similarity:
+      return similarity_text(options);
+    case engine::GroupingMethod::key_norm:
+      return "norms of keys";
+    case engine::GroupingMethod::qcqa:
+      return "the error of " + std::string(name(options.error)) + " (seed " + std::to_string(options.search.seed) + ")";
+  }
+  return "";
+}
+
+[[nodiscard]] std::string summary(const study::RegroupQuestion& question, const study::RegroupedFolder& made) {
+  const engine::RegroupOptions& options = question.options;
+  std::string text = std::to_string(made.before.heads().num_key_value_heads) + " KV heads to " +
+                     std::to_string(options.num_key_value_heads) +
+                     (options.method == engine::GroupingMethod::qcqa ? " or fewer on average" : "") + ": groups by " +
+                     grouped_by(options) + ", " + std::string(name(options.merge)) + " of each group";
+  if (made.calibration_tokens > 0)
+    text += "; compared on " + std::to_string(made.calibration_tokens) + " tokens of " + question.calibration;
   return text;
 }
 
@@ -83,12 +97,12 @@ int all_kv_heads(const engine::Regrouping& result) {
   return static_cast<int>(count);
 }
 
-Report regroup_report(const RegroupChoices& choices, const ModelShape& before, const engine::Regrouping& result,
-                      std::size_t tokens) {
-  Report report{"dculab/regroup/1", {}, {}, json_of(ToldRegrouping{choices, before, result, tokens})};
-  report.heading = {summary(choices, before, tokens), "written to " + choices.folder};
-  report.tables.push_back(layers_table(result, similarity_text(choices)));
-  if (!result.front.empty()) report.tables.push_back(front_table(before, result));
+Report regroup_report(const study::RegroupQuestion& question, const study::RegroupedFolder& made) {
+  const engine::Regrouping& result = made.result;
+  Report report{"dculab/regroup/1", {}, {}, json_of(ToldRegrouping{question, made})};
+  report.heading = {summary(question, made), "written to " + question.folder};
+  report.tables.push_back(layers_table(result, similarity_text(question.options)));
+  if (!result.front.empty()) report.tables.push_back(front_table(made.before, result));
   return report;
 }
 

@@ -23,38 +23,6 @@
 namespace dculab::present {
 namespace {
 
-struct ToldSchemas {
-  std::span<const AnswerSchema> schemas;
-};
-
-}  // namespace
-}  // namespace dculab::present
-
-namespace dculab {
-
-template <>
-struct FieldList<present::AnswerSchema> {
-  using Schema = present::AnswerSchema;
-  static constexpr std::string_view id = "answer_schema";
-  static constexpr std::string_view doc = "A document that a command answers with.";
-  static constexpr auto fields = std::tuple(field("name", "the command", &Schema::name),
-                                            field("schema", "what the document has under this key", &Schema::id),
-                                            field("answers", "what the document answers", &Schema::answers));
-};
-
-template <>
-struct FieldList<present::ToldSchemas> {
-  static constexpr std::string_view id = "schemas";
-  static constexpr std::string_view doc = "The documents that have schemas.";
-  static constexpr auto fields =
-      std::tuple(field("schemas", "in the order of the commands", &present::ToldSchemas::schemas));
-};
-
-}  // namespace dculab
-
-namespace dculab::present {
-namespace {
-
 using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
 using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
 

@@ -42,4 +42,24 @@ FlopsPerByte evaluate(LectureFormula formula, double L, double D, double H) {
   return {};
 }
 
+ModelShape as_in_the_lecture(ModelShape model) {
+  model.name += " as in the lecture (MHA, 4D MLP)";
+  const int heads = model.heads().num_attention_heads;
+  LayerKind layer = model.kinds.front();
+  Gqa attention{.heads = {heads, heads, model.hidden_size / heads}};
+  if (layer.has_kv_heads()) {
+    attention.position = layer.gqa().position;
+    attention.qkv_bias = layer.gqa().qkv_bias;
+    attention.output_bias = layer.gqa().output_bias;
+  }
+  attention.position.rotary_dim = 0;
+  layer.attention = attention;
+  layer.experts.reset();
+  model.kv_sources.clear();
+  // The plain form of SiLU stands for the lecture's ReLU.
+  layer.mlp = {4 * model.hidden_size, MlpKind::plain, ActivationKind::silu, layer.mlp.bias};
+  set_layers(model, model.num_layers(), layer);
+  return model;
+}
+
 }  // namespace dculab::sim

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/units.hpp"
+#include "model/model_shape.hpp"
 
 namespace dculab::sim {
 
@@ -27,5 +28,9 @@ enum class LectureFormula : std::uint8_t {
 
 // Precondition: formula is not none.
 [[nodiscard]] FlopsPerByte evaluate(LectureFormula formula, double L, double D, double H);
+
+// The lecture's own case: MHA and a plain MLP of width 4D, at this model's D and number of heads, in all layers.
+// Precondition: problems(model) is empty.
+[[nodiscard]] ModelShape as_in_the_lecture(ModelShape model);
 
 }  // namespace dculab::sim

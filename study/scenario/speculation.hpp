@@ -2,11 +2,19 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "config/scenario_file.hpp"
+#include "core/speculative_config.hpp"
 #include "sim/speculation/draft_work.hpp"
 
 namespace dculab::study {
+
+// What drafts on this machine's engine, where no scenario says so.
+struct DraftChoice {
+  SpeculativeConfig config;
+  std::string model;  // the folder of the draft model or of the heads, or a name; empty: the model's own, or none
+};
 
 // Whether the scenario, or a point of its sweep, drafts tokens.
 [[nodiscard]] bool drafts(const config::Scenario& scenario);

@@ -1,0 +1,216 @@
+#include "present/engine/probe_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "config/unit_text.hpp"
+#include "core/activation_mode.hpp"
+
+namespace dculab::present {
+namespace {
+
+constexpr double kLoadWorthAWarning = 0.03;
+constexpr const char* kEmulated =
+    "EMULATED: the host plays the GPU, lane by lane, on tiny shapes; these figures say nothing about any GPU";
+
+[[nodiscard]] Table memory_table(const engine::HostMeasurements& host) {
+  Table table;
+  table.title = "Memory (reads; highest of the runs, median in brackets)";
+  table.columns = {"level", "size", "latency"};
+  for (const engine::ReadRate& rate : host.levels.front().read)
+    table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
+  table.columns.push_back("lines in flight");
+  const auto add = [&table](const std::string& label, const engine::LevelMeasurement& level) {
+    std::vector<Cell> row{label, Cell(config::short_text(level.size), level.size.value()),
+                          Cell(config::short_text(level.latency.median), level.latency.median.value())};
+    for (const engine::ReadRate& read : level.read)
+      row.emplace_back(config::short_text(read.rate.highest) + " (" + config::short_text(read.rate.median) + ")",
+                       read.rate.highest.value());
+    row.emplace_back(level.outstanding > 0 ? number(level.outstanding) : "", level.outstanding);
+    table.rows.push_back(std::move(row));
+  };
+  for (const engine::LevelMeasurement& level : host.levels) add(level.name, level);
+  add("DRAM, 4 KB pages", host.dram_small_pages);
+  return table;
+}
+
+[[nodiscard]] Table peak_table(const engine::HostMeasurements& host) {
+  Table table;
+  table.title = "Arithmetic";
+  table.columns = {"peak"};
+  for (const engine::ArithmeticRate& rate : host.peaks.front().rate)
+    table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
+  for (const engine::PeakMeasurement& peak : host.peaks) {
+    std::vector<Cell> row{peak.name};
+    for (const engine::ArithmeticRate& rate : peak.rate)
+      row.emplace_back(config::short_text(rate.rate.highest), rate.rate.highest.value());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// By kernel and rows of activations; cell(figure) -> Cell.
+template <class ByRows, class MakeCell>
+[[nodiscard]] Table matmul_table(std::string title, const std::map<sim::MatmulKernel, ByRows>& kernels,
+                                 MakeCell&& cell) {
+  Table table;
+  table.title = std::move(title);
+  table.columns = {"weights, activations"};
+  for (const auto& [rows, figure] : kernels.begin()->second)
+    table.columns.push_back(std::to_string(rows) + (rows == 1 ? " row" : " rows"));
+  for (const auto& [kernel, by_rows] : kernels) {
+    std::vector<Cell> row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
+    for (const auto& [rows, figure] : by_rows) row.push_back(cell(figure));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] std::string_view name_of(engine::ExchangeKind kind) {
+  constexpr std::array<std::string_view, 3> kNames{"meeting", "all-reduce", "all-to-all"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+// A row for each size, a column for each kind and number of processes.
+[[nodiscard]] Table exchange_table(const engine::HostMeasurements& host) {
+  Table table;
+  table.title = "Exchanges of processes through shared memory (median of the runs)";
+  table.columns = {"bytes of each"};
+  std::map<double, std::vector<Cell>> rows;
+  for (const engine::ExchangeMeasurement& each : host.exchanges) {
+    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    if (std::ranges::find(table.columns, column) == table.columns.end()) table.columns.push_back(column);
+  }
+  for (const engine::ExchangeMeasurement& each : host.exchanges) {
+    std::vector<Cell>& row = rows[each.bytes.value()];
+    if (row.empty()) {
+      row.resize(table.columns.size(), Cell(""));
+      row.front() = Cell(each.bytes > Bytes() ? config::short_text(each.bytes) : "", each.bytes.value());
+    }
+    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    const auto place = std::ranges::find(table.columns, column) - table.columns.begin();
+    row[static_cast<std::size_t>(place)] = Cell(config::short_text(each.time.median), each.time.median.value());
+  }
+  for (auto& [bytes, row] : rows) table.rows.push_back(std::move(row));
+  return table;
+}
+
+[[nodiscard]] std::vector<Table> matmul_tables(const sim::Machine& machine) {
+  const auto rate_cell = [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); };
+  const auto share_cell = [](double share) { return Cell(percent(share), share); };
+  const std::string in_cache = "Matmul kernels, weights in L2, all threads (highest of the runs)";
+  const std::string in_memory = "Weights that they read from memory, of DRAM's bandwidth (highest of the runs)";
+  const std::string is_short = ", " + std::to_string(sim::kShortRow) + " in-features";
+  return {matmul_table(in_cache, machine.matmul_rates, rate_cell),
+          matmul_table(in_cache + is_short, machine.short_matmul_rates, rate_cell),
+          matmul_table(in_memory, machine.matmul_dram_shares, share_cell),
+          matmul_table(in_memory + is_short, machine.short_matmul_dram_shares, share_cell)};
+}
+
+void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, sim::RateByRows>& all_rates,
+                 const std::map<sim::MatmulKernel, sim::ShareByRows>& all_shares) {
+  const auto entry = [in_features](const sim::MatmulKernel& kernel, int rows) {
+    return Json{{"kernel", name(kernel)}, {"in_features", in_features}, {"rows", rows}};
+  };
+  for (const auto& [kernel, rates] : all_rates)
+    for (const auto& [rows, rate] : rates)
+      json["matmul_rates"].emplace_back(entry(kernel, rows))["flop_per_second"] = rate.value();
+  for (const auto& [kernel, shares] : all_shares)
+    for (const auto& [rows, share] : shares)
+      json["matmul_dram_shares"].emplace_back(entry(kernel, rows))["share"] = share;
+}
+
+[[nodiscard]] Json host_json(const engine::HostMeasurements& host, const sim::Machine& machine) {
+  Json json{{"cpu", host.cpu}, {"vector_target", host.vector_target}, {"threads", host.threads}};
+  json["clock_hertz"] = host.clock.value();
+  for (const sim::MemoryLevel& level : machine.memory)
+    json["memory"].push_back({{"name", level.name},
+                              {"size_bytes", level.size.value()},
+                              {"bandwidth_bytes_per_second", level.bandwidth.value()},
+                              {"latency_seconds", level.latency.value()},
+                              {"outstanding", level.outstanding},
+                              {"kept_for_seconds", level.kept_for.value()}});
+  for (const engine::PeakMeasurement& peak : host.peaks)
+    for (const engine::ArithmeticRate& rate : peak.rate)
+      json["peaks"].push_back(
+          {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
+  for (const engine::ExchangeMeasurement& each : host.exchanges)
+    json["exchanges"].push_back({{"kind", name_of(each.kind)},
+                                 {"processes", each.ranks},
+                                 {"bytes", each.bytes.value()},
+                                 {"seconds", each.time.median.value()},
+                                 {"lowest_seconds", each.time.lowest.value()}});
+  add_matmuls(json, sim::kLongRow, machine.matmul_rates, machine.matmul_dram_shares);
+  add_matmuls(json, sim::kShortRow, machine.short_matmul_rates, machine.short_matmul_dram_shares);
+  json["foreign_load"] = host.foreign_load;
+  return json;
+}
+
+[[nodiscard]] Table gpu_table(const engine::GpuMeasurements& gpu) {
+  Table table;
+  table.columns = {"", "size", "measured"};
+  const auto add = [&table](const char* what, const std::string& size, const auto& figure) {
+    table.rows.push_back({what, size, Cell(config::short_text(figure), figure.value())});
+  };
+  for (const engine::CopyRate& copy : gpu.copy)
+    add("copy within the device, read + written", config::short_text(copy.size), copy.rate);
+  add("read, by a one-row product", config::short_text(gpu.read_size), gpu.read);
+  add("kernel launch, on the device", "", gpu.launch);
+  add("kernel launch, on the host", "", gpu.host_launch);
+  add("upload from pageable memory", "", gpu.upload);
+  add("download to pageable memory", "", gpu.download);
+  const std::string n = std::to_string(gpu.product.n);
+  add("product, f16", n + " x " + n, gpu.product.f16);
+  add("product, f32", n + " x " + n, gpu.product.f32);
+  return table;
+}
+
+[[nodiscard]] Json gpu_json(const engine::GpuMeasurements& gpu, bool emulated) {
+  Json json{{"device", gpu.device.name},
+            {"emulated", emulated},
+            {"compute_units", gpu.device.compute_units},
+            {"wave_size", gpu.device.wave_size},
+            {"memory_bytes", gpu.device.memory.value()},
+            {"copy_bytes_per_second", gpu.copy_bandwidth().value()},
+            {"read_bytes_per_second", gpu.read.value()},
+            {"launch_seconds", gpu.launch.value()},
+            {"host_launch_seconds", gpu.host_launch.value()},
+            {"upload_bytes_per_second", gpu.upload.value()},
+            {"download_bytes_per_second", gpu.download.value()},
+            {"f16_flop_per_second", gpu.product.f16.value()},
+            {"f32_flop_per_second", gpu.product.f32.value()}};
+  for (const engine::CopyRate& copy : gpu.copy)
+    json["copies"].push_back({{"bytes", copy.size.value()}, {"bytes_per_second", copy.rate.value()}});
+  return json;
+}
+
+}  // namespace
+
+Report host_probe_report(const engine::HostMeasurements& host, const sim::Machine& machine) {
+  Report report{"dculab/probe/1", {}, {}, host_json(host, machine)};
+  report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
+                                             std::to_string(host.threads) + " threads " +
+                                             config::short_text(machine.overheads.kernel_launch)};
+  if (host.foreign_load > kLoadWorthAWarning)
+    report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
+                             " of the CPUs during the probe; the figures are too low by about as much");
+  report.tables = {memory_table(host), peak_table(host)};
+  if (!host.exchanges.empty()) report.tables.push_back(exchange_table(host));
+  for (Table& table : matmul_tables(machine)) report.tables.push_back(std::move(table));
+  report.tables.back().notes = host.notes;
+  return report;
+}
+
+Report gpu_probe_report(const engine::GpuMeasurements& gpu, engine::DeviceReality reality) {
+  const bool emulated = reality == engine::DeviceReality::emulated;
+  Report report{"dculab/probe-gpu/1", {}, {gpu_table(gpu)}, gpu_json(gpu, emulated)};
+  report.heading.push_back(gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
+                           " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +
+                           config::short_text(gpu.device.memory) + " memory");
+  if (emulated) report.heading.emplace_back(kEmulated);
+  return report;
+}
+
+}  // namespace dculab::present

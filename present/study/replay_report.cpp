@@ -1,0 +1,116 @@
+#include "present/study/replay_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "config/unit_text.hpp"
+
+namespace dculab::present {
+namespace {
+
+// To a tenth of a percent.
+[[nodiscard]] std::string rounded_percent(double rate) { return percent(std::round(1000 * rate) / 1000); }
+
+// What reaches the cache below the fastest, and DRAM. JSON and CSV have the rest.
+[[nodiscard]] Table replay_table(const std::vector<study::ReplayedOp>& points, std::size_t num_ops) {
+  Table table;
+  if (num_ops > 1) table.columns.emplace_back("op");
+  const auto& levels = points.front().comparison.levels;
+  const std::string cache = levels[1].name, memory = levels.back().name;
+  table.columns.insert(table.columns.end(), {"KV heads", "block", cache + " bytes", "closed", "ratio",
+                                             memory + " bytes", "closed", "ratio", cache + " hit", "closed"});
+  for (const study::ReplayedOp& point : points) {
+    const auto& here = point.comparison.levels;
+    std::vector<Cell> row;
+    if (num_ops > 1) row.emplace_back(point.comparison.op);
+    row.insert(row.end(), {std::to_string(point.kv_heads), std::to_string(point.block_size)});
+    for (const sim::ComparedLevel& level : {here[1], here.back()})
+      row.insert(row.end(), {config::short_text(level.replayed), config::short_text(level.closed_form),
+                             number(level.closed_form / level.replayed)});
+    row.insert(row.end(), {rounded_percent(here[1].replayed_hit_rate), rounded_percent(here[1].closed_hit_rate)});
+    table.rows.push_back(std::move(row));
+  }
+  table.notes = {"bytes that reach a level; closed: by the closed form; ratio: closed form / replayed"};
+  return table;
+}
+
+[[nodiscard]] Table replay_csv(const std::vector<study::ReplayedOp>& points) {
+  Table table;
+  table.columns = {"op",       "num_key_value_heads", "block_size",    "kernel", "workgroups", "workgroups_per_unit",
+                   "accesses", "coalescing",          "lines_per_load"};
+  for (const sim::ComparedLevel& level : points.front().comparison.levels)
+    for (const char* what : {"_replayed_bytes", "_closed_form_bytes", "_replayed_hit_rate", "_closed_form_hit_rate"})
+      table.columns.push_back(level.name + what);
+  for (const study::ReplayedOp& point : points) {
+    const sim::ReplayComparison& comparison = point.comparison;
+    std::vector<Cell> row{comparison.op,
+                          std::to_string(point.kv_heads),
+                          std::to_string(point.block_size),
+                          comparison.kernel,
+                          std::to_string(comparison.workgroups),
+                          std::to_string(comparison.workgroups_per_unit),
+                          std::to_string(comparison.accesses),
+                          exact_number(comparison.coalescing),
+                          exact_number(comparison.lines_per_load)};
+    for (const sim::ComparedLevel& level : comparison.levels)
+      for (const double value :
+           {level.replayed.value(), level.closed_form.value(), level.replayed_hit_rate, level.closed_hit_rate})
+        row.emplace_back(exact_number(value));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+[[nodiscard]] Json replay_json(const study::ReplayedOp& point) {
+  const sim::ReplayComparison& comparison = point.comparison;
+  Json json = {{"op", comparison.op},
+               {"num_key_value_heads", point.kv_heads},
+               {"block_size", point.block_size},
+               {"kernel", comparison.kernel},
+               {"resources", comparison.resources},
+               {"accesses", comparison.accesses},
+               {"workgroups", comparison.workgroups},
+               {"workgroups_per_unit", comparison.workgroups_per_unit},
+               {"coalescing", comparison.coalescing},
+               {"lines_per_load", comparison.lines_per_load}};
+  for (const sim::ComparedLevel& level : comparison.levels)
+    json["levels"][level.name] = {{"replayed_bytes", level.replayed.value()},
+                                  {"closed_form_bytes", level.closed_form.value()},
+                                  {"replayed_hit_rate", level.replayed_hit_rate},
+                                  {"closed_form_hit_rate", level.closed_hit_rate}};
+  if (comparison.reuse)
+    json["reuse_distances"] = {{"first_touches", comparison.reuse->first_touches},
+                               {"touches", comparison.reuse->touches}};
+  return json;
+}
+
+// One line per kernel: which, and how many of its workgroups a compute unit holds.
+[[nodiscard]] std::vector<std::string> kernel_lines(const std::vector<study::ReplayedOp>& points) {
+  std::vector<std::string> lines;
+  for (const study::ReplayedOp& point : points) {
+    const sim::ReplayComparison& comparison = point.comparison;
+    std::string line = comparison.kernel + ", " + std::to_string(comparison.workgroups_per_unit) +
+                       " workgroups/unit (" + comparison.resources + ")";
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops, Format format) {
+  Report report{"dculab/replay/1", {}, {}, Json::object()};
+  const std::string what = step.num_ops > 1 ? step.phase : ops.front().comparison.op + ", " + step.phase;
+  report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
+                    ", context " + std::to_string(step.context) + "; cold caches"};
+  const std::vector<std::string> kernels = kernel_lines(ops);
+  report.heading.insert(report.heading.end(), kernels.begin(), kernels.end());
+  report.json = {{"model", step.model}, {"machine", step.machine}, {"phase", step.phase},
+                 {"batch", step.batch}, {"context", step.context}, {"points", Json::array()}};
+  for (const study::ReplayedOp& op : ops) report.json["points"].push_back(replay_json(op));
+  report.tables.push_back(format == Format::csv ? replay_csv(ops) : replay_table(ops, step.num_ops));
+  return report;
+}
+
+}  // namespace dculab::present

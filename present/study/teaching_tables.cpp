@@ -1,0 +1,176 @@
+#include "present/study/teaching_tables.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "config/unit_text.hpp"
+
+namespace dculab::present {
+namespace {
+
+void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_total) {
+  const std::string formula = row.formula == sim::LectureFormula::none ? "" : std::string(sim::text(row.formula));
+  const bool moves = row.intensity.has_value();
+  report.tables.front().rows.push_back(
+      {is_total ? "" : std::to_string(row.number), std::string(row.op), std::string(row.computation),
+       moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
+       moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
+       moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
+  Json entry{{"number", row.number},           {"op", row.op},
+             {"computation", row.computation}, {"flops", row.flops.value()},
+             {"bytes", row.bytes.value()},     {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
+  if (!formula.empty()) entry["lecture_formula"] = formula;
+  if (is_total)
+    report.json["total"] = std::move(entry);
+  else
+    report.json["rows"].push_back(std::move(entry));
+}
+
+[[nodiscard]] std::string attention_text(const LayerKind& layer) {
+  if (const Mla* latent = layer.mla())
+    return std::to_string(latent->num_attention_heads) + " query heads of " + std::to_string(latent->qk_nope_head_dim) +
+           " + " + std::to_string(latent->qk_rope_head_dim) + " values, latents of " +
+           std::to_string(latent->kv_lora_rank) + " + " + std::to_string(latent->qk_rope_head_dim);
+  if (const CompressedAttention* entries = layer.compressed())
+    return std::to_string(entries->num_attention_heads) + " query heads of " + std::to_string(entries->head_dim) +
+           ", entries of " + std::to_string(entries->compress_ratio) + " tokens";
+  if (const GatedDeltaNet* net = layer.delta_net())
+    return std::to_string(net->num_value_heads) + " states of " + std::to_string(net->key_head_dim) + " x " +
+           std::to_string(net->value_head_dim);
+  const Heads& heads = layer.gqa().heads;
+  return "H = " + std::to_string(heads.head_dim) + ", " + std::to_string(heads.num_attention_heads) + " query heads, " +
+         std::to_string(heads.num_key_value_heads) + " KV heads";
+}
+
+// "llama: one layer, decode, L = 100 tokens cached, batch 1, f16; D = 4096, ..."
+[[nodiscard]] std::string intensity_heading(const study::IntensityQuestion& question, const ModelShape& model) {
+  const LayerKind& layer = model.layer(question.layer);
+  const std::string label = kind_label(model, model.layers[static_cast<std::size_t>(question.layer)]);
+  const bool decodes = question.phase == Phase::decode;
+  return model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " +
+         (decodes ? "decode" : "prefill") + ", L = " + std::to_string(question.tokens) +
+         (decodes ? " tokens cached" : " tokens") + ", batch " + std::to_string(question.batch) + ", " +
+         std::string(name(question.dtype)) + "; D = " + std::to_string(model.hidden_size) + ", " +
+         attention_text(layer);
+}
+
+// `own`: the model's.
+void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model, const sim::Footprint& own) {
+  const bool mha = row.kv_heads == model.heads().num_attention_heads;
+  const bool has_entries = row.is_latent && model.has_compressed_entries();
+  const std::string kind = has_entries         ? "entries"
+                           : row.is_latent     ? "MLA"
+                           : mha               ? "MHA"
+                           : row.kv_heads == 1 ? "MQA"
+                                               : "GQA";
+  const bool is_own = row.is_latent == own.is_latent && row.kv_heads == own.kv_heads;
+  report.tables.front().rows.push_back(
+      {has_entries     ? "-"
+       : row.is_latent ? "latents"
+                       : std::to_string(row.kv_heads),
+       is_own ? kind + " *" : kind, Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
+       Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
+       Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
+       Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
+       Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
+       Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
+  report.json["rows"].push_back({{"attention", has_entries     ? "entries"
+                                               : row.is_latent ? "mla"
+                                                               : "gqa"},
+                                 {"num_key_value_heads", row.kv_heads},
+                                 {"weight_bytes", row.weight_bytes.value()},
+                                 {"kv_bytes", row.kv_bytes.value()},
+                                 {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
+                                 {"crossover_tokens", row.crossover_tokens}});
+}
+
+[[nodiscard]] Json own_footprint_json(const ModelShape& model, const sim::Footprint& own) {
+  return {{"model", model.name},
+          {"num_key_value_heads", model.heads().num_key_value_heads},
+          {"weight_bytes", own.weight_bytes.value()},
+          {"kv_bytes", own.kv_bytes.value()},
+          {"kv_bytes_in_windows", own.kv_in_windows.value()},
+          {"kv_bytes_per_token", own.kv_bytes_per_token.value()},
+          {"layer_weight_bytes", own.layer_weight_bytes.value()},
+          {"layer_kv_bytes", own.layer_kv_bytes.value()},
+          {"crossover_tokens", own.crossover_tokens},
+          {"rows", Json::array()}};
+}
+
+void add_latent_row(Report& report, const sim::LatentForms& row) {
+  const char* cheaper = row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";
+  report.tables.front().rows.push_back({std::to_string(row.new_tokens),
+                                        Cell(config::short_text(row.expanded), row.expanded.value()),
+                                        Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
+  report.json["rows"].push_back({{"new_tokens", row.new_tokens},
+                                 {"expanded_seconds", row.expanded.value()},
+                                 {"absorbed_seconds", row.absorbed.value()},
+                                 {"cheaper", cheaper}});
+}
+
+}  // namespace
+
+Report intensity_report(const study::IntensityQuestion& question, const study::IntensityAnswer& answer) {
+  const ModelShape& model = answer.model;
+  Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
+  report.json = {{"model", model.name},           {"phase", question.phase == Phase::decode ? "decode" : "prefill"},
+                 {"tokens", question.tokens},     {"batch", question.batch},
+                 {"dtype", name(question.dtype)}, {"rows", Json::array()}};
+  report.heading = {intensity_heading(question, model)};
+  report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
+  report.tables.front().first_column = Align::right;
+  for (const sim::IntensityRow& row : answer.table.rows) add_intensity_row(report, row, false);
+  add_intensity_row(report, answer.table.total, true);
+  add_warnings(report, model.notes);
+  report.tables.front().notes = {
+      "One multiply-add is 2 FLOP. Every op reads its inputs from memory and writes its output there, scores included;",
+      "what a fused kernel moves is `dculab predict`."};
+  return report;
+}
+
+Report footprint_report(const study::FootprintQuestion& question, const std::string& weights,
+                        const std::string& kv_cache, const study::FootprintAnswer& answer) {
+  const ModelShape& model = answer.model;
+  Report report{"dculab/tables-footprint/1", {}, {Table{}}, own_footprint_json(model, answer.own)};
+  report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
+                    std::to_string(question.request.tokens) + " tokens, weights " + weights + ", KV " + kv_cache};
+  report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
+                                   "layer weights", "layer KV", "KV > weights from"};
+  for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);
+  if (answer.own.kv_in_windows < answer.own.kv_bytes)
+    report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
+                             config::short_text(answer.own.kv_in_windows));
+  add_warnings(report, model.notes);
+  std::vector<std::string>& notes = report.tables.front().notes;
+  notes = {
+      "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
+      "weights (6D for MHA, a 4D MLP and equal dtypes)."};
+  if (!answer.rows.back().is_latent)
+    notes.push_back("No row of MLA: " + kv_cache + " quantizes K and V of heads, and latents are neither.");
+  return report;
+}
+
+Report latent_forms_report(const study::LatentFormsQuestion& question, const study::LatentFormsAnswer& answer) {
+  const std::string &model = answer.model.name, &machine = answer.machine.name;
+  Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
+  report.heading = {model + " on " + machine + ": latent attention in one layer, " + std::to_string(question.batch) +
+                    " sequences of " + std::to_string(question.context) + " tokens"};
+  report.json = {{"model", model},
+                 {"machine", machine},
+                 {"batch", question.batch},
+                 {"context_tokens", question.context},
+                 {"rows", Json::array()}};
+  add_warnings(report, answer.model.notes);
+  add_warnings(report, answer.unserved);
+  Table& table = report.tables.front();
+  table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
+  table.first_column = Align::right;
+  for (const sim::LatentForms& row : answer.rows) add_latent_row(report, row);
+  table.notes = {
+      "Expanded: kv_b_proj for the whole context, attention of every head. Absorbed: its products for the new "
+      "tokens,",
+      "attention over latents. 1 new token is a decode, more are a chunk of a prefill."};
+  return report;
+}
+
+}  // namespace dculab::present

@@ -1,0 +1,48 @@
+#include "study/evaluate/layer_tables.hpp"
+
+#include "core/engine_options.hpp"
+#include "core/error.hpp"
+#include "engine/checkpoint/model_config.hpp"
+#include "model/plan_step.hpp"
+#include "sim/tables/lecture.hpp"
+#include "study/scenario/locate.hpp"
+
+namespace dculab::study {
+namespace {
+
+[[nodiscard]] ModelShape table_model(const TableModel& choice) {
+  ModelShape model = engine::read_model_shape(find_model(choice.name));
+  if (choice.kv_heads > 0 && model.has_latents())
+    throw InputError("--kv-heads: " + model.name + " keeps latents, which all heads share");
+  if (choice.kv_heads > 0 && model.has_unequal_heads())
+    throw InputError("--kv-heads: layers of " + model.name + " have heads that differ");
+  if (choice.kv_heads > 0) model = with_kv_heads(model, choice.kv_heads);
+  if (choice.lecture) model = sim::as_in_the_lecture(model);
+  if (const auto found = problems(model); !found.empty())
+    throw InputError(std::string(choice.lecture ? "--lecture: " : "--kv-heads: ") + found.front());
+  return model;
+}
+
+}  // namespace
+
+IntensityAnswer layer_intensity(const IntensityQuestion& question) {
+  IntensityAnswer answer{.model = table_model(question.model), .table = {}};
+  const ModelShape& model = answer.model;
+  if (question.layer >= model.num_layers())
+    throw InputError("--layer: " + model.name + " has layers 0 to " + std::to_string(model.num_layers() - 1));
+  answer.table =
+      sim::intensity_table(model, question.layer, question.phase, question.tokens, question.batch, question.dtype);
+  return answer;
+}
+
+FootprintAnswer model_footprint(const FootprintQuestion& question) {
+  FootprintAnswer answer{.model = table_model(question.model), .own = {}, .rows = {}};
+  EngineOptions options;
+  options.kv_cache_dtype = question.request.kv_cache_dtype;
+  if (const auto found = problems(options, answer.model); !found.empty()) throw InputError("--kv-dtype", found.front());
+  answer.own = sim::footprint(answer.model, question.request);
+  answer.rows = sim::footprint_table(answer.model, question.request);
+  return answer;
+}
+
+}  // namespace dculab::study

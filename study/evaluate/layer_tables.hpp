@@ -1,0 +1,52 @@
+// The teaching tables of a model: what the ops of a layer compute and move, and what weights and KV cache take.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/dtype.hpp"
+#include "model/model_shape.hpp"
+#include "sim/tables/footprint.hpp"
+#include "sim/tables/intensity.hpp"
+
+namespace dculab::study {
+
+struct TableModel {
+  std::string name;      // a folder with config.json, or a name under scenarios/models
+  int kv_heads = 0;      // in the place of its own; 0: its own
+  bool lecture = false;  // with MHA and a plain MLP of width 4D (sim/tables/lecture.hpp)
+};
+
+struct IntensityQuestion {
+  TableModel model;
+  int layer = 0;
+  Phase phase = Phase::prefill;
+  int tokens = 2048;  // prompt length, or tokens cached so far
+  int batch = 1;
+  Dtype dtype = Dtype::f16;  // of weights, activations and KV
+};
+
+struct IntensityAnswer {
+  ModelShape model;
+  sim::IntensityTable table;
+};
+
+// Throws InputError for a model that cannot be had so, or has no such layer.
+[[nodiscard]] IntensityAnswer layer_intensity(const IntensityQuestion& question);
+
+struct FootprintQuestion {
+  TableModel model;
+  sim::FootprintRequest request;
+};
+
+struct FootprintAnswer {
+  ModelShape model;
+  sim::Footprint own;
+  std::vector<sim::Footprint> rows;  // of every number of KV heads, and of latents
+};
+
+// Throws InputError for a model that cannot be had so, or whose K and V are not kept in the format.
+[[nodiscard]] FootprintAnswer model_footprint(const FootprintQuestion& question);
+
+}  // namespace dculab::study

@@ -1,0 +1,59 @@
+// The teaching tables as people and programs see them.
+#include "present/study/teaching_tables.hpp"
+
+#include "tests/support/catch.hpp"
+
+namespace dculab::present {
+namespace {
+
+TEST_CASE("an intensity table names its layer, numbers its rows and ends with the total") {
+  const study::IntensityQuestion question{
+      .model = {.name = "llama-2-7b", .lecture = true}, .phase = Phase::decode, .tokens = 2048};
+  const Report report = intensity_report(question, study::layer_intensity(question));
+  CHECK(report.schema == "dculab/tables-intensity/1");
+  CHECK_THAT(report.heading.at(0), ContainsSubstring("one layer, decode, L = 2048 tokens cached, batch 1, f16") &&
+                                       ContainsSubstring("D = 4096, H = 128, 32 query heads, 32 KV heads"));
+  const Table& table = report.tables.at(0);
+  CHECK(table.rows.size() == report.json["rows"].size() + 1);
+  CHECK(table.rows.front().front().text == "1");
+  CHECK(table.rows.back().front().text.empty());
+  CHECK(report.json["total"]["flops"].get<double>() > 0);
+  CHECK(report.json["phase"] == "decode");
+}
+
+TEST_CASE("a footprint marks the model's own row, and says where MLA has none") {
+  study::FootprintQuestion question{.model = {.name = "llama-3-8b"},
+                                    .request = {.tokens = 1000, .batch = 2, .weights = {Dtype::f16}}};
+  const Report report = footprint_report(question, "f16", "f16", study::model_footprint(question));
+  int own = 0;
+  for (const auto& row : report.tables.at(0).rows)
+    if (row[1].text.ends_with(" *")) {
+      ++own;
+      CHECK(row[0].text == "8");
+      CHECK(row[1].text == "GQA *");
+    }
+  CHECK(own == 1);
+  CHECK(report.tables.at(0).rows.front()[1].text == "MHA");
+  CHECK(report.tables.at(0).notes.size() == 1);
+  question.request.kv_cache_dtype = Dtype::kivi4;
+  const Report grouped = footprint_report(question, "f16", "kivi4", study::model_footprint(question));
+  CHECK_THAT(grouped.tables.at(0).notes.back(), ContainsSubstring("No row of MLA: kivi4"));
+}
+
+TEST_CASE("the cheaper form of latent attention is named in each row") {
+  study::LatentFormsAnswer answer;
+  answer.model.name = "a model";
+  answer.machine.name = "a machine";
+  answer.rows = {{.new_tokens = 1, .expanded = Seconds(2), .absorbed = Seconds(1)},
+                 {.new_tokens = 64, .expanded = Seconds(1), .absorbed = Seconds(2)}};
+  answer.unserved = {"expanded: priced as if it were served"};
+  const Report report = latent_forms_report({.scenario = {}, .batch = 4, .context = 64}, answer);
+  CHECK(report.heading.at(0) == "a model on a machine: latent attention in one layer, 4 sequences of 64 tokens");
+  CHECK(report.heading.back() == "warning: expanded: priced as if it were served");
+  CHECK(report.json["rows"][0]["cheaper"] == "absorbed");
+  CHECK(report.json["rows"][1]["cheaper"] == "expanded");
+  CHECK(report.tables.at(0).rows[1].back().text == "expanded");
+}
+
+}  // namespace
+}  // namespace dculab::present
