@@ -168,6 +168,13 @@ template <class Make>
   return make();
 }
 
+// A list, where it has something.
+template <class T>
+[[nodiscard]] std::optional<T> unless_empty(T list) {
+  if (list.empty()) return std::nullopt;
+  return list;
+}
+
 // How the types of values are told apart.
 namespace detail {
 
