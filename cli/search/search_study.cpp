@@ -1,12 +1,10 @@
 #include "cli/search/search_study.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <optional>
 
 #include "cli/progress.hpp"
 #include "fields/printable_text.hpp"
-#include "files/output.hpp"
 #include "present/study/search_report.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
@@ -14,31 +12,6 @@
 
 namespace dculab::cli {
 namespace {
-
-// The CSV of --points, where it is asked for.
-class PointsFile {
- public:
-  PointsFile(const study::SweepSpace& space, const std::string& file) : space_(space) {
-    if (file.empty()) return;
-    points_.emplace(file);
-    points_->write(present::points_head(space));
-  }
-
-  [[nodiscard]] study::OnPoints on_points() {
-    if (!points_) return {};
-    return [this](std::uint64_t begin, const config::SearchChunk& points) {
-      points_->write(present::points_rows(space_, begin, points));
-    };
-  }
-
-  void keep() {
-    if (points_) points_->keep();
-  }
-
- private:
-  const study::SweepSpace& space_;
-  std::optional<files::GrowingFile> points_;
-};
 
 void tell_dropped_bytes(const config::StudyJournal& journal) {
   std::cerr << "dculab: " << printable(journal.path()) << ": " << journal.num_chunks() << " of "
@@ -58,20 +31,6 @@ void report_answer(const study::SweepSpace& space, const study::SearchSummary& s
   present::report_search(space, summary, answer, report);
 }
 
-void report_shard(const study::SweepSpace& space, const study::SearchOptions& options, present::Report& report) {
-  const sim::ChunkRange chunks = study::chunks_of(space, options.shard, options.shards);
-  const std::uint64_t points = study::chunk_points(space);
-  const std::uint64_t begin = chunks.begin * points, end = std::min(space.size(), chunks.end * points);
-  report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
-                           std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
-                           options.journal + "; when all shards are there: dculab merge");
-  report.json["shard"] = {{"shard", options.shard},
-                          {"shards", options.shards},
-                          {"first_point", begin},
-                          {"points", end - begin},
-                          {"all_points", space.size()}};
-}
-
 }  // namespace
 
 void search_study(const config::Scenario& scenario, const SearchChoices& choices, present::Report& report) {
@@ -84,9 +43,9 @@ void search_study(const config::Scenario& scenario, const SearchChoices& choices
   if (options.shards > 1) {
     study::search_shard(space, options, events);
     bar.clear();
-    return report_shard(space, options, report);
+    return present::add_shard(space, options, report);
   }
-  PointsFile points(space, choices.points_file);
+  present::PointsFile points(space, choices.points_file);
   events.on_points = points.on_points();
   const study::SearchSummary summary = study::search(space, options, events);
   bar.clear();
@@ -101,7 +60,7 @@ void merge_study(const std::vector<std::string>& journals, const SearchChoices& 
   for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
   report.json["question"] = space.scenario().question;
   present::add_warnings(report, study::model_notes(space.scenario()));
-  PointsFile points(space, choices.points_file);
+  present::PointsFile points(space, choices.points_file);
   const study::SearchSummary summary = shards.summary(points.on_points());
   points.keep();
   report_answer(space, summary, choices, report);

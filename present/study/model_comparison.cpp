@@ -73,14 +73,11 @@ namespace {
 
 }  // namespace
 
-void add_model_comparison(const config::Scenario& scenario, const std::vector<config::SweepPoint>& sweep,
-                          const std::vector<study::PricedPoint>& priced, const sim::Machine& machine, Report& report,
-                          Json& json) {
-  const std::vector<int> batches = study::swept_batches(priced);
+void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report, Json& json) {
   json["models"] = Json::array();
-  for (const study::ModelComparison& each : study::compare_models(scenario, sweep, priced, batches, machine)) {
-    report.tables.push_back(table_of(each, batches, machine.name));
-    json["models"].push_back(json_of(ToldModels{text_of(each.others), each, batches}));
+  for (const study::ModelComparison& each : models.comparisons) {
+    report.tables.push_back(table_of(each, models.batches, machine));
+    json["models"].push_back(json_of(ToldModels{text_of(each.others), each, models.batches}));
   }
 }
 

@@ -1,29 +1,13 @@
 #include "present/study/recommendation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <optional>
 
 #include "config/unit_text.hpp"
 #include "present/study/step_decision_fields.hpp"
-#include "sim/calibration/confidence.hpp"
-#include "sim/memory/capacity.hpp"
-#include "study/decide/attention_difference.hpp"
-#include "study/scenario/resolve.hpp"
 
 namespace dculab::present {
 namespace {
-
-[[nodiscard]] std::map<sim::Choice, study::AttentionCauses> causes_by_choice(
-    const std::vector<study::PricedPoint>& points) {
-  std::map<sim::Choice, int> counts;
-  for (const study::PricedPoint& priced : points) ++counts[priced.point->choice];
-  std::map<sim::Choice, study::AttentionCauses> result;
-  for (const study::PricedPoint& priced : points)
-    study::add_to(result[priced.point->choice], priced.plan, priced.price, 1.0 / counts[priced.point->choice]);
-  return result;
-}
 
 // The alternatives along one axis, the other held at the recommended value.
 [[nodiscard]] Table why_table(const std::map<sim::Choice, study::AttentionCauses>& causes,
@@ -109,28 +93,28 @@ namespace {
 
 }  // namespace
 
-void add_recommendation(const std::vector<study::PricedPoint>& points, const study::HeadsQuestion& question,
-                        const sim::Machine& machine, Report& report, Json& json) {
-  const study::EvaluatedChoices choices = study::evaluated(points, machine);
+void add_recommendation(const study::StepStudy& study, Report& report, Json& json) {
+  const study::EvaluatedChoices& choices = study.choices;
+  const study::HeadsQuestion& question = study.question;
+  const std::string& machine = study.machine.name;
   std::vector<std::string>& notes = report.tables.back().notes;
   if (choices.size() < 2) {
     notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
     return;
   }
-  const auto decision = study::step_decision(choices, question, machine);
+  const auto& decision = study.decision;
   if (!decision) {
-    notes.push_back("→ " + machine.name + ": no number of KV heads of the sweep loses at most " +
+    notes.push_back("→ " + machine + ": no number of KV heads of the sweep loses at most " +
                     percent(question.tolerance, 2) + " of " + question.accuracy->metric);
     return;
   }
-  const std::map<sim::Choice, study::AttentionCauses> causes = causes_by_choice(points);
   if (decision->blocks.choices.size() > 1) {
-    report.tables.push_back(why_table(causes, choices, decision->choice, true));
-    report.tables.back().notes.push_back(block_text(*decision, machine.name));
+    report.tables.push_back(why_table(study.causes, choices, decision->choice, true));
+    report.tables.back().notes.push_back(block_text(*decision, machine));
   }
   if (decision->kv_heads.choices.size() > 1) {
-    report.tables.push_back(why_table(causes, choices, decision->choice, false));
-    report.tables.back().notes.push_back(heads_line(*decision, question, machine.name));
+    report.tables.push_back(why_table(study.causes, choices, decision->choice, false));
+    report.tables.back().notes.push_back(heads_line(*decision, question, machine));
   }
   json["recommendation"] = json_of(told_decision(*decision, choices, question));
 }

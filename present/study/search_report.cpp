@@ -181,9 +181,7 @@ void report_front(const Search& search, Report& report, ToldSearch& told) {
   return told;
 }
 
-}  // namespace
-
-std::string points_head(const study::SweepSpace& space) {
+[[nodiscard]] std::string points_head(const study::SweepSpace& space) {
   std::string line = "point";
   for (const config::SweepAxis& axis : space.axes()) line += "," + csv_field(axis.key);
   line += ",outcome";
@@ -191,7 +189,8 @@ std::string points_head(const study::SweepSpace& space) {
   return line + ",bound\n";
 }
 
-std::string points_rows(const study::SweepSpace& space, std::uint64_t begin, const config::SearchChunk& chunk) {
+[[nodiscard]] std::string points_rows(const study::SweepSpace& space, std::uint64_t begin,
+                                      const config::SearchChunk& chunk) {
   std::string rows;
   std::vector<std::uint64_t> positions;
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
@@ -207,6 +206,39 @@ std::string points_rows(const study::SweepSpace& space, std::uint64_t begin, con
     rows += priced ? "," + chunk.bounds[point.bound] + "\n" : ",\n";
   }
   return rows;
+}
+
+}  // namespace
+
+PointsFile::PointsFile(const study::SweepSpace& space, const std::string& file) : space_(space) {
+  if (file.empty()) return;
+  file_.emplace(file);
+  file_->write(points_head(space));
+}
+
+study::OnPoints PointsFile::on_points() {
+  if (!file_) return {};
+  return [this](std::uint64_t begin, const config::SearchChunk& points) {
+    file_->write(points_rows(space_, begin, points));
+  };
+}
+
+void PointsFile::keep() {
+  if (file_) file_->keep();
+}
+
+void add_shard(const study::SweepSpace& space, const study::SearchOptions& options, Report& report) {
+  const sim::ChunkRange chunks = study::chunks_of(space, options.shard, options.shards);
+  const std::uint64_t points = study::chunk_points(space);
+  const std::uint64_t begin = chunks.begin * points, end = std::min(space.size(), chunks.end * points);
+  report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
+                           std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
+                           options.journal + "; when all shards are there: dculab merge");
+  report.json["shard"] = {{"shard", options.shard},
+                          {"shards", options.shards},
+                          {"first_point", begin},
+                          {"points", end - begin},
+                          {"all_points", space.size()}};
 }
 
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary,

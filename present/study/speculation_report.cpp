@@ -30,6 +30,25 @@ namespace {
   return cells;
 }
 
+[[nodiscard]] std::string drafter_text(const study::DraftQuestion& question) {
+  switch (question.options.speculative_config.method) {
+    case SpeculativeMethod::draft_model:
+      return question.speculation.draft->name;
+    case SpeculativeMethod::mtp:
+      return "its own layer for further tokens";
+    case SpeculativeMethod::medusa:
+      return "Medusa heads";
+    default:
+      return "look-up in the text before";
+  }
+}
+
+[[nodiscard]] std::string drafts_title(const study::DraftQuestion& question) {
+  const int devices = question.part.tensor_parallel_size;
+  return question.model.name + " on " + (devices > 1 ? std::to_string(devices) + " x " : "") + question.machine.name +
+         ", drafted by " + drafter_text(question) + ", context " + std::to_string(question.context);
+}
+
 }  // namespace
 
 std::string break_even_text(const study::BreakEven& pays) {
@@ -131,6 +150,40 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
          " tokens a sequence and step are expected; drafting takes " + config::short_text(outcome.times.drafting) +
          ", a step without drafts " + config::short_text(outcome.times.plain) + ": speed-up " +
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";
+}
+
+void add_draft_study(const study::DraftStudy& study, Report& report) {
+  const study::DraftQuestion& asked = study.points.front().question;
+  if (!report.json.contains("machines")) report.json["machines"] = Json::array();
+  Json json{{"machine", asked.machine.name}, {"points", Json::array()}, {"advice", Json::array()}};
+  add_warnings(report, study.refused);
+  std::vector<StudiedDraft> studied;
+  for (std::size_t index = 0; index < study.points.size(); ++index) {
+    studied.push_back({study.points[index].choices, study.outcomes[index]});
+    Json point{{"choices", choices_json(studied.back().choices)}};
+    point.update(present::to_json(studied.back().outcome));
+    json["points"].push_back(std::move(point));
+  }
+  for (const study::DraftAdvice& each : study.advice) json["advice"].push_back(present::to_json(each));
+  report.tables.push_back(drafts_table(drafts_title(asked), studied));
+  report.tables.push_back(advice_table(study.advice));
+  report.tables.push_back(break_even_table(study.advice));
+  report.json["machines"].push_back(std::move(json));
+}
+
+void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
+                         Report& report) {
+  for (const std::string& assumption : compare.assumptions) report.heading.push_back("assumed: " + assumption);
+  for (const study::ReportedDrafts& each : machines) {
+    Table table = reported_drafts_table("Against " + compare.baseline + ", on " + each.machine, each.drafts);
+    for (const config::Variant& variant : compare.variants)
+      if (!variant.note.empty()) table.notes.push_back(variant.name + ": " + variant.note);
+    table.notes.push_back("reported: " + compare.source);
+    Json json{{"machine", each.machine}, {"reported", Json::array()}};
+    for (const study::ReportedDraft& draft : each.drafts) json["reported"].push_back(present::to_json(draft));
+    report.tables.push_back(std::move(table));
+    report.json["machines"].push_back(std::move(json));
+  }
 }
 
 }  // namespace dculab::present

@@ -28,6 +28,13 @@ struct StudiedDraft {
 [[nodiscard]] Json to_json(const study::DraftAdvice& advice);
 [[nodiscard]] Json to_json(const study::ReportedDraft& draft);
 
+// The points of a sweep, what to draft at each batch and up to which batch that pays; JSON under "machines".
+void add_draft_study(const study::DraftStudy& study, Report& report);
+
+// Published speed-ups beside the closed form and the simulator, machine by machine; JSON under "machines".
+void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
+                         Report& report);
+
 // "verifies drafts of 4: 2.9 tokens a sequence and step are expected; ..."
 [[nodiscard]] std::string drafts_line(const study::DraftOutcome& outcome);
 

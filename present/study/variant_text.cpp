@@ -4,6 +4,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/study/variant_fields.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::present {
 
@@ -22,5 +23,16 @@ std::string figure_text(const std::string& metric, double value) {
 }
 
 Json to_json(const study::VariantCost& cost) { return json_of(cost); }
+
+std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
+  if (scenario.workload.kind == config::WorkloadKind::step) return {};
+  const RequestWorkload& work = scenario.workload.served;
+  if (study::has_pools(scenario)) return service_assumptions(scenario);
+  return {"assumed: " + std::to_string(work.requests) + " requests of " + exact_number(work.prompt.center) + " + " +
+              exact_number(work.output.center) + " tokens unless a row says otherwise, all there from the start and" +
+              " all alike",
+          "assumed: prefill steps of whole prompts, then decode steps of a full batch at evenly spread contexts; no " +
+              std::string("ramp, no preemption (sim/study/offline_run.hpp)")};
+}
 
 }  // namespace dculab::present

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "present/output/report.hpp"
 #include "study/evaluate/variant_cost.hpp"
@@ -15,5 +16,8 @@ namespace dculab::present {
 [[nodiscard]] std::string figure_text(const std::string& metric, double value);
 
 [[nodiscard]] Json to_json(const study::VariantCost& cost);
+
+// What the closed form of a run of requests takes for granted, in words.
+[[nodiscard]] std::vector<std::string> run_assumptions(const config::Scenario& scenario);
 
 }  // namespace dculab::present

@@ -76,7 +76,7 @@ namespace {
 }
 
 // Of each machine, as its first simulation has it: the steps of all that have it so.
-[[nodiscard]] std::vector<SimulationLeanings> leanings_of(const std::vector<Simulation>& all) {
+[[nodiscard]] std::vector<SimulationLeanings> simulation_leanings(const std::vector<Simulation>& all) {
   constexpr std::size_t kMost = 16;  // simulations of a machine
   std::vector<SimulationLeanings> found;
   std::set<std::string> names;
@@ -131,7 +131,7 @@ SimulationAnswer answer_simulation(const SimulationQuestion& question, const Sim
     answer.choice = choose_point(asked, all, scenario, options.threads);
   if (asked.size() == 1 && intervals == SimulatedIntervals::of_single_point)
     add_intervals(*asked.front().point, options.threads, all.front());
-  answer.leanings = leanings_of(all);
+  answer.leanings = simulation_leanings(all);
   answer.machines = machines_of(scenario, asked);
   return answer;
 }

@@ -71,8 +71,24 @@ DecidedDesign decide_design(const Design& design, sim::Machine machine) {
   const sim::Confidence trust = sim::confidence(machine, point.model, point.options, plan, price.seconds);
   std::string bound = sim::step_bound(price, machine);
   std::vector<std::string> refused = refused_kv(machine, point.model, point.options);
-  return {std::move(machine), point.model,       best, std::move(plan), trust, price.seconds,
-          std::move(bound),   std::move(refused)};
+  return {design.choices, std::move(machine), point.model,       best, std::move(plan), trust,
+          price.seconds,  std::move(bound),   std::move(refused)};
+}
+
+std::vector<DesignStudy> study_designs(const config::Scenario& scenario, const std::vector<std::string>& machines) {
+  const std::vector<config::SweepPoint> points = config::sweep_points(scenario);
+  const std::vector<Design> designs = designs_of(scenario, points);
+  std::vector<DesignStudy> studies;
+  for (const std::string& name : machines) {
+    DesignStudy study{.own = resolve_machine(scenario, name), .designs = {}, .leanings = {}};
+    for (const Design& design : designs)
+      study.designs.push_back(decide_design(design, resolve_machine(*design.points.front(), name)));
+    study.leanings = sim::leanings(study.own, [&plan = study.designs.front().plan](const sim::Machine& machine) {
+      return std::vector<Seconds>{sim::price_step(machine, plan).seconds};
+    });
+    studies.push_back(std::move(study));
+  }
+  return studies;
 }
 
 void refuse_undecided(const config::Scenario& scenario) {

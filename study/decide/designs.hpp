@@ -8,6 +8,7 @@
 #include "core/step_plan.hpp"
 #include "model/model_shape.hpp"
 #include "sim/calibration/confidence.hpp"
+#include "sim/calibration/leanings.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recommend.hpp"
 
@@ -21,6 +22,7 @@ struct Design {
 
 // What a design comes to.
 struct DecidedDesign {
+  std::vector<config::Override> choices;  // the design's
   sim::Machine machine;
   ModelShape model;
   sim::Choice choice;
@@ -41,5 +43,16 @@ void refuse_undecided(const config::Scenario& scenario);
 // The choice of a design: the most KV heads that are hardly slower than the fastest, with the block size that a study
 // of it alone would recommend for them.
 [[nodiscard]] DecidedDesign decide_design(const Design& design, sim::Machine machine);
+
+// All designs of the sweep that start from one machine.
+struct DesignStudy {
+  sim::Machine own;  // that machine
+  std::vector<DecidedDesign> designs;
+  std::vector<sim::Leaning> leanings;  // of the first design's step, on `own`
+};
+
+// Of each of `machines`, by name or file. Precondition: not refused. Throws InputError.
+[[nodiscard]] std::vector<DesignStudy> study_designs(const config::Scenario& scenario,
+                                                     const std::vector<std::string>& machines);
 
 }  // namespace dculab::study

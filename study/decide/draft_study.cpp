@@ -1,10 +1,12 @@
 #include "study/decide/draft_study.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
 #include "study/scenario/speculation.hpp"
 
 namespace dculab::study {
@@ -101,11 +103,19 @@ std::vector<DraftAdvice> advise(const std::vector<DraftPoint>& points, const std
   return advice;
 }
 
+void refuse_drafted_prefill(const config::Scenario& scenario) {
+  if (scenario.workload.kind == config::WorkloadKind::step && scenario.workload.phase == Phase::prefill)
+    throw InputError(scenario.file, "workload.phase: drafts follow a token that was decoded; set decode");
+}
+
 DraftStudy study_drafts(const config::Scenario& scenario, const std::string& machine) {
+  refuse_drafted_prefill(scenario);
   DraftStudy study;
   for (const config::SweepPoint& each : config::sweep_points(scenario)) {
     const DraftPoint& point = study.points.emplace_back(draft_point(each, resolve_machine(each.scenario, machine)));
-    study.outcomes.push_back(judge(point.question, point.shape(), point.batch));
+    const DraftQuestion& question = point.question;
+    study.outcomes.push_back(judge(question, point.shape(), point.batch));
+    std::ranges::move(refused_kv(question.machine, question.part, question.options), std::back_inserter(study.refused));
   }
   study.advice = advise(study.points, study.outcomes);
   return study;

@@ -49,7 +49,11 @@ struct DraftStudy {
   std::vector<DraftPoint> points;
   std::vector<DraftOutcome> outcomes;  // of each point
   std::vector<DraftAdvice> advice;
+  std::vector<std::string> refused;  // refused_kv() of the points; a reason may come several times
 };
+
+// Throws InputError where the scenario's step is a prefill, which no draft follows.
+void refuse_drafted_prefill(const config::Scenario& scenario);
 
 // On a machine by name or file. Throws InputError.
 [[nodiscard]] DraftStudy study_drafts(const config::Scenario& scenario, const std::string& machine);

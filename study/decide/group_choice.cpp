@@ -84,4 +84,18 @@ GroupChoice choose_group(const config::Scenario& scenario, const AccuracyCurve& 
   return choices;
 }
 
+std::optional<std::vector<sim::Leaning>> leanings_of(const GroupChoice& choices) {
+  std::vector<const sim::Recipe*> recipes;
+  for (const VariantCost& cost : choices.costs)
+    if (cost.fits()) recipes.push_back(&cost.recipe);
+  return sim::leanings(choices.costs.front().machine, recipes);
+}
+
+GroupStudy study_groups(const config::Scenario& scenario, const std::vector<sim::Machine>& machines) {
+  require_swept_heads(scenario);
+  GroupStudy study{.curve = measured_accuracy(scenario), .machines = {}};
+  for (const sim::Machine& machine : machines) study.machines.push_back(choose_group(scenario, study.curve, machine));
+  return study;
+}
+
 }  // namespace dculab::study

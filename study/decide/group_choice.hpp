@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/calibration/leanings.hpp"
 #include "study/decide/measured_accuracy.hpp"
 #include "study/decide/preference.hpp"
 #include "study/evaluate/variant_cost.hpp"
@@ -20,6 +21,11 @@ struct GroupChoice {
   std::vector<bool> front;                    // nothing else beats it in one respect and equals it in the others
   std::optional<Verdict> verdict;             // of those that lose no more than is tolerated
   std::optional<std::size_t> refused;         // the fastest that loses too much, if faster than the choice
+
+  // So many times faster than another choice, - 1.
+  [[nodiscard]] double faster(std::size_t index, std::size_t than) const {
+    return evaluated[index].figure / evaluated[than].figure - 1;
+  }
 };
 
 // Bytes of a token's K and V.
@@ -34,5 +40,17 @@ void require_swept_heads(const config::Scenario& scenario);
 // Precondition: the scenario has `accuracy`.
 [[nodiscard]] GroupChoice choose_group(const config::Scenario& scenario, const AccuracyCurve& curve,
                                        const sim::Machine& machine);
+
+// What the times of all choices that fit lean on; nothing where none does.
+[[nodiscard]] std::optional<std::vector<sim::Leaning>> leanings_of(const GroupChoice& choices);
+
+// All machines.
+struct GroupStudy {
+  AccuracyCurve curve;
+  std::vector<GroupChoice> machines;
+};
+
+// Throws InputError as require_swept_heads() and measured_accuracy(). Precondition as above.
+[[nodiscard]] GroupStudy study_groups(const config::Scenario& scenario, const std::vector<sim::Machine>& machines);
 
 }  // namespace dculab::study

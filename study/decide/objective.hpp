@@ -1,7 +1,9 @@
 // Which points a scenario's objective admits, and which of them it prefers: of a search and of `simulate` alike.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,11 @@ using FigureOf = std::function<double(const std::string& metric)>;
 // The objective's metric of a point as a figure of which more is better; 0 where the point does not meet
 // objective.subject_to or lacks it.
 [[nodiscard]] double merit(const config::Objective& objective, const FigureOf& figure_of);
+
+// The best of `count` points, by the rule of preference.hpp; of equals the first. Nothing where none meets
+// objective.subject_to and has the objective's metric.
+[[nodiscard]] std::optional<std::size_t> best_point(const config::Objective& objective, std::size_t count,
+                                                    const std::function<FigureOf(std::size_t point)>& figures_of);
 
 // A figure as a cost: less is better, whatever the goal.
 [[nodiscard]] double cost(config::Goal goal, double figure);

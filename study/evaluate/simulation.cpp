@@ -1,7 +1,6 @@
 #include "study/evaluate/simulation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <thread>
 
@@ -101,16 +100,12 @@ std::vector<std::size_t> pareto_front(const std::vector<Simulation>& all, const 
 
 std::optional<std::size_t> best(const std::vector<Simulation>& all, const config::Objective& objective,
                                 const std::function<bool(const Simulation&)>& among) {
-  std::optional<std::size_t> found;
-  double least = 0;
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    if (among && !among(all[index])) continue;
-    const double each = cost(objective.goal, figures_of(all[index])(objective.metric));
-    if (std::isnan(each) || !is_admissible(objective, figures_of(all[index])) || (found && each >= least)) continue;
-    found = index;
-    least = each;
-  }
-  return found;
+  std::vector<std::size_t> indices;
+  for (std::size_t index = 0; index < all.size(); ++index)
+    if (!among || among(all[index])) indices.push_back(index);
+  const auto found =
+      best_point(objective, indices.size(), [&](std::size_t point) { return figures_of(all[indices[point]]); });
+  return found ? std::optional(indices[*found]) : std::nullopt;
 }
 
 std::string label(const Simulation& simulation) {

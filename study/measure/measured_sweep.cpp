@@ -1,5 +1,6 @@
 #include "study/measure/measured_sweep.hpp"
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/error.hpp"
@@ -90,6 +91,20 @@ void believe(MeasuredSweep& sweep, const sim::Machine& host) {
   return sim::decision_regret(predicted, measured);
 }
 
+[[nodiscard]] std::optional<ExchangeErrors> exchange_errors_of(const std::vector<HeldOutStep>& held_out) {
+  std::vector<double> errors;
+  for (const HeldOutStep& step : held_out)
+    if (const auto& times = step.exchanges) errors.push_back(std::abs(times->predicted / times->measured - 1));
+  if (errors.empty()) return std::nullopt;
+  return ExchangeErrors{errors.size(), sim::quantile(errors, 0.5), sim::quantile(errors, 0.9)};
+}
+
+[[nodiscard]] RunToRun spread_of(const std::vector<TraceStep>& steps) {
+  std::vector<double> spreads;
+  for (const TraceStep& step : steps) spreads.push_back(step.spread / step.duration);
+  return {sim::quantile(spreads, 0.5), sim::quantile(spreads, 0.9)};
+}
+
 }  // namespace
 
 MeasuredSweep measure_sweep(const config::Scenario& scenario, const sim::Machine& host,
@@ -102,6 +117,8 @@ MeasuredSweep measure_sweep(const config::Scenario& scenario, const sim::Machine
                                              static_cast<std::uint64_t>(scenario.measure.seed));
   for (const std::size_t row : sweep.score.held_out)
     sweep.held_out.push_back(held_out_step(*sweep.step_points[row], sweep.steps[row], sweep.score.fit.machine));
+  sweep.exchange_errors = exchange_errors_of(sweep.held_out);
+  sweep.spread = spread_of(sweep.steps);
   sweep.regret = regret_of(sweep);
   cite_fit(sweep.score.fit.machine, std::to_string(sweep.score.fitted.size()) + " measured steps");
   return sweep;

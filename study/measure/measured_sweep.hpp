@@ -27,6 +27,17 @@ struct HeldOutStep {
   std::optional<ExchangeTimes> exchanges{};  // of several processes
 };
 
+// |predicted / measured - 1| of the exchanges of held-out steps.
+struct ExchangeErrors {
+  std::size_t count = 0;
+  double median = 0, p90 = 0;
+};
+
+// Of repeated measurements of a step: half the interquartile range over the duration.
+struct RunToRun {
+  double median = 0, p90 = 0;
+};
+
 struct MeasuredSweep {
   std::vector<StudyPoint> points;
   Trace trace;                                 // of all points
@@ -35,7 +46,9 @@ struct MeasuredSweep {
   std::vector<const StudyPoint*> step_points;  // [steps.size()]
   sim::HoldOutScore score;                     // of `steps`; score.fit.machine is the calibrated machine
   std::vector<HeldOutStep> held_out;
-  std::optional<sim::Regret> regret{};  // of following the predictions, over `steps`
+  std::optional<ExchangeErrors> exchange_errors{};  // of several processes
+  RunToRun spread{};                                // of `steps`
+  std::optional<sim::Regret> regret{};              // of following the predictions, over `steps`
 };
 
 // `host` is this machine before calibration. Throws InputError when the points cannot be run or split.

@@ -40,6 +40,18 @@ void refuse_other_metrics(const config::Scenario& scenario) {
     for (const std::string& name : condition.names()) check("constraints", name);
 }
 
+[[nodiscard]] std::vector<config::Override> overrides_of(const std::vector<std::string>& set) {
+  std::vector<config::Override> overrides;
+  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  return overrides;
+}
+
+[[nodiscard]] config::Scenario read_changed(const std::string& file, const std::vector<config::Override>& overrides) {
+  config::Scenario scenario = config::read_scenario_file(file, overrides);
+  refuse_written_inputs(scenario);
+  return scenario;
+}
+
 }  // namespace
 
 void refuse_unserved(const config::Scenario& scenario) {
@@ -70,12 +82,14 @@ void refuse_unrecommended(const config::Scenario& scenario) {
   }
 }
 
+config::Scenario read_with(const std::string& file, const std::vector<std::string>& set) {
+  return read_changed(file, overrides_of(set));
+}
+
 config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
-  std::vector<config::Override> overrides;
-  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
+  const std::vector<config::Override> overrides = overrides_of(set);
   const std::string file = find_scenario(name).string();
-  config::Scenario scenario = config::read_scenario_file(file, overrides);
-  refuse_written_inputs(scenario);
+  config::Scenario scenario = read_changed(file, overrides);
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())

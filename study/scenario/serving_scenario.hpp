@@ -15,6 +15,9 @@ void refuse_unserved(const config::Scenario& scenario);
 // one value.
 void refuse_unrecommended(const config::Scenario& scenario);
 
+// With `set` as key=value. Throws InputError, also where an option writes what the scenario reads.
+[[nodiscard]] config::Scenario read_with(const std::string& file, const std::vector<std::string>& set);
+
 // By name or file, with `set` as key=value. Throws InputError where there are no requests, or what belongs to other
 // commands.
 [[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);

@@ -1,6 +1,7 @@
 #include "study/validate/reported_drafts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/serving/simulated_server.hpp"
 #include "sim/speculation/acceptance.hpp"
@@ -52,6 +53,17 @@ std::vector<ReportedDraft> reported_drafts(const config::Scenario& scenario, con
   for (const config::Variant& variant : scenario.compare->variants)
     drafts.push_back(reported_draft(scenario, variant, machine));
   return drafts;
+}
+
+std::vector<ReportedDrafts> reported_drafts(const config::Scenario& scenario,
+                                            const std::vector<std::string>& machines) {
+  refuse_drafted_prefill(scenario);
+  std::vector<ReportedDrafts> reported;
+  for (const std::string& machine : machines) {
+    std::vector<ReportedDraft> drafts = reported_drafts(scenario, machine);
+    reported.push_back({resolve_machine(scenario, machine).name, std::move(drafts)});
+  }
+  return reported;
 }
 
 }  // namespace dculab::study

@@ -24,4 +24,14 @@ struct ReportedDraft {
 // One of each variant, on a machine by name or file. Precondition: the scenario has a compare. Throws InputError.
 [[nodiscard]] std::vector<ReportedDraft> reported_drafts(const config::Scenario& scenario, const std::string& machine);
 
+// All of them on one of several machines.
+struct ReportedDrafts {
+  std::string machine;  // its name
+  std::vector<ReportedDraft> drafts;
+};
+
+// On each of them. Precondition and exceptions as above.
+[[nodiscard]] std::vector<ReportedDrafts> reported_drafts(const config::Scenario& scenario,
+                                                          const std::vector<std::string>& machines);
+
 }  // namespace dculab::study

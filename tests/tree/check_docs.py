@@ -28,7 +28,7 @@ FEWEST_EXAMPLES = 5
 
 
 def documents(root: pathlib.Path):
-    tops = [root / "README.md", root / "CONTRIBUTING.md"]
+    tops = [*sorted(root.glob("README*.md")), root / "CONTRIBUTING.md"]
     return [*tops, *sorted((root / "docs").rglob("*.md"))]
 
 

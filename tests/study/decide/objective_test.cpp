@@ -37,6 +37,36 @@ TEST_CASE("a point that lacks what is limited, or breaks its limit, is worth not
   CHECK(cost(config::Goal::maximize, 4) < cost(config::Goal::maximize, 3));
 }
 
+TEST_CASE("the best point is the largest or the smallest that is admitted, and of equals the first") {
+  const std::vector<std::map<std::string, double>> points{{{"goodput", 4}, {"ttft_p99", 0.5}},
+                                                          {{"goodput", 6}, {"ttft_p99", 0.9}},
+                                                          {{"goodput", 6}, {"ttft_p99", 0.4}},
+                                                          {{"ttft_p99", 0.1}}};
+  const auto best_by = [&points](const config::Objective& objective) {
+    return best_point(objective, points.size(), [&points](std::size_t point) { return from(points[point]); });
+  };
+  config::Objective objective{config::Goal::maximize, "goodput", {}};
+  CHECK(best_by(objective) == 1);
+  objective.subject_to = {{"ttft_p99", config::Comparison::at_most, 0.5}};
+  CHECK(best_by(objective) == 2);
+  objective.subject_to.front().value = 0.2;  // which only the point without goodput meets
+  CHECK_FALSE(best_by(objective));
+  CHECK(best_by({config::Goal::minimize, "ttft_p99", {}}) == 3);
+  CHECK_FALSE(best_by({config::Goal::minimize, "tpot_p50", {}}));
+}
+
+TEST_CASE("a figure of 0 is the best of what is to be small, and is taken for want of others where it is to be large") {
+  const std::vector<std::map<std::string, double>> points{
+      {{"goodput", 0}, {"ttft_p99", 3}}, {{"goodput", 0}, {"ttft_p99", 2}}, {{"goodput", 1}, {"ttft_p99", 1}}};
+  const auto best_of = [&points](config::Goal goal, std::size_t count) {
+    return best_point({goal, "goodput", {}}, count, [&points](std::size_t point) { return from(points[point]); });
+  };
+  CHECK(best_of(config::Goal::maximize, 3) == 2);
+  CHECK(best_of(config::Goal::maximize, 2) == 0);
+  CHECK(best_of(config::Goal::minimize, 3) == 0);
+  CHECK_FALSE(best_of(config::Goal::minimize, 0));
+}
+
 TEST_CASE("a front weighs points that have all it asks for") {
   const config::Aim up{config::Goal::maximize, "goodput"}, down{config::Goal::minimize, "ttft_p99"};
   CHECK(costs({up, down}, from(kFigures)) == std::vector<double>{-4, 0.5});

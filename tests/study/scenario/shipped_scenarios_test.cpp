@@ -7,11 +7,11 @@
 #include "config/scenario_file.hpp"
 #include "core/error.hpp"
 #include "study/decide/draft_study.hpp"
+#include "study/measure/measured_drafts.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/server.hpp"
-#include "study/validate/measured_drafts.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {

@@ -1,5 +1,5 @@
 // What drafts were worth in runs beside what was predicted. No time is judged.
-#include "study/validate/measured_drafts.hpp"
+#include "study/measure/measured_drafts.hpp"
 
 #include <string>
 

@@ -69,4 +69,9 @@ struct MeasuredDrafts {
                                             const sim::Machine& host, const engine::BenchOptions& options,
                                             const engine::BenchProgress& progress);
 
+// The scenario's points on `host`, with weights of both models' shapes: those that their folders have, or random ones.
+// Throws InputError.
+[[nodiscard]] MeasuredDrafts measure_drafts(const config::Scenario& scenario, const sim::Machine& host,
+                                            const engine::BenchProgress& progress);
+
 }  // namespace dculab::study

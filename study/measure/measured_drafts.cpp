@@ -1,4 +1,4 @@
-#include "study/validate/measured_drafts.hpp"
+#include "study/measure/measured_drafts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,9 @@
 #include "sim/calibration/errors.hpp"
 #include "sim/calibration/fit.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/measure/engine_weights.hpp"
+#include "study/scenario/locate.hpp"
+#include "study/scenario/study_points.hpp"
 #include "study/validate/refused_steps.hpp"
 
 namespace dculab::study {
@@ -137,6 +140,16 @@ MeasuredDrafts measure_drafts(std::vector<DraftPoint> points, const DraftPair& m
                              .measured = std::move(measured[index])});
   }
   return result;
+}
+
+MeasuredDrafts measure_drafts(const config::Scenario& scenario, const sim::Machine& host,
+                              const engine::BenchProgress& progress) {
+  std::vector<DraftPoint> points = measurable_drafts(scenario, host);
+  const DraftQuestion& question = points.front().question;
+  const DraftPair models{
+      .target = load_or_make_weights(find_model(scenario.model.name), question.options.weights),
+      .draft = load_or_make_weights(find_model(scenario.speculation.model), question.speculation.draft_weights)};
+  return measure_drafts(std::move(points), models, host, bench_options(scenario.measure), progress);
 }
 
 }  // namespace dculab::study

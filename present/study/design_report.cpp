@@ -1,0 +1,132 @@
+#include "present/study/design_report.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "config/unit_text.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "sim/hardware/figure.hpp"
+#include "study/decide/attention_difference.hpp"
+#include "study/scenario/axis_title.hpp"
+
+namespace dculab::present {
+namespace {
+
+constexpr std::string_view kMachineKeys = "machine.";
+
+// "128" for machine.compute_units at 2 x: what the figure has come to; other axes as they are written.
+[[nodiscard]] std::string choice_text(const config::Override& choice, const sim::Machine& machine) {
+  const auto& [key, value] = choice;
+  if (!key.starts_with(kMachineKeys)) return value;
+  const std::string figure = key.substr(kMachineKeys.size());
+  return figure_text(machine, figure, *sim::figure_value(machine, figure));
+}
+
+// "L2.size" for machine.memory.L2.size
+[[nodiscard]] std::string design_title(const std::string& key) {
+  constexpr std::string_view kLevels = "machine.memory.";
+  return key.starts_with(kLevels) ? key.substr(kLevels.size()) : study::axis_title(key);
+}
+
+[[nodiscard]] std::string own_text(const std::string& key, const sim::Machine& machine) {
+  if (!key.starts_with(kMachineKeys)) return "";
+  const std::string figure = key.substr(kMachineKeys.size());
+  const std::optional<double> value = sim::figure_value(machine, figure);
+  return value ? figure_text(machine, figure, *value) : "";
+}
+
+[[nodiscard]] std::vector<Cell> design_row(const study::DecidedDesign& design, Seconds first, bool is_first) {
+  std::vector<Cell> row;
+  for (const config::Override& choice : design.choices) row.emplace_back(choice_text(choice, design.machine));
+  row.emplace_back(std::to_string(design.choice.kv_heads));
+  row.emplace_back(std::to_string(design.model.heads().group_size()));
+  row.emplace_back(std::to_string(design.choice.block_size));
+  row.emplace_back(config::short_text(design.seconds), design.seconds.value());
+  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high));
+  const double change = design.seconds / first - 1;
+  row.push_back(is_first ? Cell("", 0) : Cell(signed_percent(change, 2), change));
+  row.emplace_back(design.bound);
+  return row;
+}
+
+[[nodiscard]] Json design_json(const study::DecidedDesign& design) {
+  Json choices = Json::object(), figures = Json::object();
+  for (const auto& [key, value] : design.choices) {
+    choices[key] = value;
+    if (key.starts_with(kMachineKeys))
+      figures[key.substr(kMachineKeys.size())] = *sim::figure_value(design.machine, key.substr(kMachineKeys.size()));
+  }
+  return {{"choices", choices},
+          {"figures", figures},
+          {"num_key_value_heads", design.choice.kv_heads},
+          {"group_size", design.model.heads().group_size()},
+          {"block_size", design.choice.block_size},
+          {"step_seconds", design.seconds.value()},
+          {"interval_seconds", {design.trust.low.value(), design.trust.high.value()}},
+          {"basis", sim::name(design.trust.basis)},
+          {"bound", design.bound}};
+}
+
+// How the choice moves from design to design.
+[[nodiscard]] std::string movement_text(const std::vector<study::DecidedDesign>& designs) {
+  const sim::Choice first = designs.front().choice;
+  std::set<sim::Choice> others;
+  std::size_t moved = 0;
+  for (const study::DecidedDesign& design : designs) {
+    if (design.choice == first) continue;
+    ++moved;
+    others.insert(design.choice);
+  }
+  std::string text = "→ " + study::heads_text(first.kv_heads) + ", block " + std::to_string(first.block_size) + " in " +
+                     std::to_string(designs.size() - moved) + " of " + std::to_string(designs.size()) +
+                     " designs, the first among them";
+  for (const sim::Choice& other : others)
+    text += "; elsewhere " + study::heads_text(other.kv_heads) + ", block " + std::to_string(other.block_size);
+  const auto [fastest, slowest] = std::ranges::minmax_element(designs, {}, &study::DecidedDesign::seconds);
+  return text + "; a step takes " + config::short_text(fastest->seconds) + " to " +
+         config::short_text(slowest->seconds);
+}
+
+[[nodiscard]] Table design_table(const std::string& model, const study::DesignStudy& study) {
+  const sim::Machine& own = study.own;
+  Table table;
+  table.title = model + " on designs that start from " + own.name;
+  for (const auto& [key, value] : study.designs.front().choices) {
+    const std::string text = own_text(key, own);
+    table.columns.push_back(design_title(key) + (text.empty() ? "" : " (" + text + ")"));
+  }
+  for (const char* column : {"KV heads", "group", "block", "step", "90 % interval", "against the first", "bound"})
+    table.columns.emplace_back(column);
+  const study::DecidedDesign& first = study.designs.front();
+  for (const study::DecidedDesign& design : study.designs)
+    table.rows.push_back(design_row(design, first.seconds, &design == &first));
+  const sim::Machine& last = study.designs.back().machine;
+  if (last.redesign) table.notes.push_back(redesign_text(last) + ".");
+  table.notes.push_back(movement_text(study.designs));
+  const std::string basis = own.calibration ? "calibrated on traces" : "not calibrated: data sheet and priors";
+  table.notes.push_back(own.name + ": " + basis + ".");
+  return table;
+}
+
+void add_design_study(const std::string& model, const study::DesignStudy& study, Report& report) {
+  for (const study::DecidedDesign& design : study.designs) add_warnings(report, design.refused);
+  Json json{{"machine", study.own.name}, {"points", Json::array()}};
+  for (const study::DecidedDesign& design : study.designs) json["points"].push_back(design_json(design));
+  report.tables.push_back(design_table(model, study));
+  json["leans_on"] = add_leanings(study.own, study.leanings, report);
+  const sim::Machine& last = study.designs.back().machine;
+  if (last.redesign) json["redesign"] = redesign_json(last);
+  report.json["designs"].push_back(std::move(json));
+}
+
+}  // namespace
+
+void add_designs(const std::string& model, const std::vector<study::DesignStudy>& studies, Report& report) {
+  for (const study::DesignStudy& study : studies) add_design_study(model, study, report);
+}
+
+}  // namespace dculab::present

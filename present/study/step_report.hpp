@@ -1,0 +1,15 @@
+// A scenario's sweep of steps, predicted: every point on a machine, what to choose, and why.
+#pragma once
+
+#include <vector>
+
+#include "present/output/report.hpp"
+#include "study/decide/step_study.hpp"
+
+namespace dculab::present {
+
+// Tables of each machine and JSON under "machines"; where KV heads were weighed and nobody says what they cost in
+// accuracy, what is known of that elsewhere.
+void add_step_studies(const std::vector<study::StepStudy>& machines, Report& report);
+
+}  // namespace dculab::present

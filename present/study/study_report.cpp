@@ -1,0 +1,66 @@
+#include "present/study/study_report.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "present/study/design_report.hpp"
+#include "present/study/group_report.hpp"
+#include "present/study/speculation_report.hpp"
+#include "present/study/step_report.hpp"
+#include "present/study/variants_report.hpp"
+
+namespace dculab::present {
+namespace {
+
+void add_answer(const std::vector<study::DesignStudy>& studies, const config::Scenario& scenario, Report& report) {
+  add_designs(scenario.model.name, studies, report);
+}
+
+void add_answer(const std::vector<study::DraftStudy>& studies, const config::Scenario&, Report& report) {
+  for (const study::DraftStudy& study : studies) add_draft_study(study, report);
+}
+
+void add_answer(const std::vector<study::ReportedDrafts>& drafts, const config::Scenario& scenario, Report& report) {
+  add_reported_drafts(*scenario.compare, drafts, report);
+}
+
+void add_answer(const study::ComparisonStudy& study, const config::Scenario& scenario, Report& report) {
+  add_comparisons(scenario, study, report);
+}
+
+void add_answer(const study::GroupStudy& study, const config::Scenario& scenario, Report& report) {
+  add_groups(scenario, study, report);
+}
+
+void add_answer(const std::vector<study::StepStudy>& studies, const config::Scenario&, Report& report) {
+  add_step_studies(studies, report);
+}
+
+}  // namespace
+
+void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report) {
+  std::visit([&](const auto& each) { add_answer(each, scenario, report); }, answer);
+}
+
+void add_follower(const std::string& question, const std::vector<std::string>& notes, Report part, Report& report) {
+  for (const std::string& line : part.heading)  // its question stands above its tables
+    if (line.starts_with("warning: ") && std::ranges::find(report.heading, line) == report.heading.end())
+      report.heading.push_back(line);
+  if (part.tables.empty()) return;
+  part.tables.front().title = "Then: " + question + "\n\n" + part.tables.front().title;
+  for (Table& table : part.tables) report.tables.push_back(std::move(table));
+  part.json["question"] = question;
+  report.json["then"].push_back(std::move(part.json));
+  add_warnings(report, notes);
+}
+
+void add_study(Report part, Report& all) {
+  std::string heading;
+  for (const std::string& line : part.heading) heading += line + "\n";
+  part.tables.front().title = heading + "\n" + part.tables.front().title;
+  for (Table& table : part.tables) all.tables.push_back(std::move(table));
+  all.json["studies"].push_back(std::move(part.json));
+}
+
+}  // namespace dculab::present

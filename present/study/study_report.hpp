@@ -1,0 +1,22 @@
+// The report of `dculab study`: an answer whatever it is about, the studies that follow it, and several in one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "present/output/report.hpp"
+#include "study/answer/study_answer.hpp"
+
+namespace dculab::present {
+
+void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report);
+
+// Adds the report of a scenario that another one is followed by: its `question` stands above its tables, its JSON is an
+// entry of `then`, its warnings and `notes` are the whole report's.
+void add_follower(const std::string& question, const std::vector<std::string>& notes, Report part, Report& report);
+
+// Adds a report of several: its heading stands above its first table, its JSON is an entry of `studies`.
+void add_study(Report part, Report& all);
+
+}  // namespace dculab::present

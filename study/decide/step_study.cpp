@@ -1,0 +1,119 @@
+#include "study/decide/step_study.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/cost/step_price.hpp"
+#include "sim/memory/capacity.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/served.hpp"
+#include "study/scenario/taken_blocks.hpp"
+
+namespace dculab::study {
+namespace {
+
+// Of points that differ in what decides it.
+[[nodiscard]] std::vector<std::string> unserved_points(const std::vector<StudyPoint>& points,
+                                                       const sim::Machine& machine) {
+  std::vector<const StudyPoint*> asked;
+  std::vector<std::string> found;
+  for (const StudyPoint& point : points) {
+    const auto is_alike = [&point](const StudyPoint* other) {
+      return other->model == point.model && other->stack.has_value() == point.stack.has_value() &&
+             other->options.weights == point.options.weights &&
+             other->options.kv_cache_dtype == point.options.kv_cache_dtype &&
+             other->options.kv_retention.policy == point.options.kv_retention.policy;
+    };
+    if (std::ranges::any_of(asked, is_alike)) continue;
+    asked.push_back(&point);
+    const sim::Machine own = study::machine_of(point, machine, machine);
+    if (!own.stack.is_own()) continue;
+    for (std::string& what : unserved(own, point.model, point.options)) found.push_back(std::move(what));
+  }
+  return found;
+}
+
+[[nodiscard]] StepFigures figures_of(const PricedPoint& priced, const sim::Machine& on) {
+  const StudyPoint& point = *priced.point;
+  const sim::Machine machine = study::machine_of(point, on, on);
+  const Seconds seconds = priced.price.seconds;
+  const int context = point.batch.sequences.front().context_tokens();
+  return {.choices = point.choices,
+          .batch = static_cast<int>(point.batch.sequences.size()),
+          .seconds = seconds,
+          .trust = sim::confidence(machine, point.model, point.options, priced.plan, seconds),
+          .tokens_per_second = static_cast<double>(point.batch.num_tokens()) / seconds.value(),
+          .bound = step_bound(priced.price, machine),
+          .max_sequences = sim::capacity(machine, point.model, point.options, context).max_sequences};
+}
+
+[[nodiscard]] std::map<sim::Choice, AttentionCauses> causes_by_choice(const std::vector<PricedPoint>& points) {
+  std::map<sim::Choice, int> counts;
+  for (const PricedPoint& priced : points) ++counts[priced.point->choice];
+  std::map<sim::Choice, AttentionCauses> result;
+  for (const PricedPoint& priced : points)
+    add_to(result[priced.point->choice], priced.plan, priced.price, 1.0 / counts[priced.point->choice]);
+  return result;
+}
+
+void decide_choice(const std::vector<PricedPoint>& priced, StepStudy& study) {
+  study.choices = evaluated(priced, study.machine);
+  if (study.choices.size() < 2) return;
+  study.decision = step_decision(study.choices, study.question, study.machine);
+  if (study.decision) study.causes = causes_by_choice(priced);
+}
+
+[[nodiscard]] SweptModels swept_models(const config::Scenario& scenario, const std::vector<config::SweepPoint>& sweep,
+                                       const std::vector<PricedPoint>& priced, const sim::Machine& machine) {
+  SweptModels models{.batches = swept_batches(priced), .comparisons = {}};
+  models.comparisons = compare_models(scenario, sweep, priced, models.batches, machine);
+  for (ModelComparison& comparison : models.comparisons)
+    for (SweptModel& model : comparison.models) {  // what these refer to ends before the answer does
+      model.compared.step_time = nullptr;
+      model.evaluated_step = nullptr;
+    }
+  return models;
+}
+
+[[nodiscard]] std::vector<sim::Leaning> step_leanings(const std::vector<PricedPoint>& points,
+                                                      const sim::Machine& machine) {
+  return sim::leanings(machine, [&](const sim::Machine& candidate) {
+    std::vector<Seconds> times;
+    for (const PricedPoint& priced : points)
+      times.push_back(sim::price_step(study::machine_of(*priced.point, candidate, machine), priced.plan).seconds);
+    return times;
+  });
+}
+
+}  // namespace
+
+bool StepStudy::leaves_heads_open() const {
+  return decision && !question.accuracy && std::count(decision->front.begin(), decision->front.end(), true) > 1;
+}
+
+StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& machine, double within) {
+  StepStudy study{.machine = machine};
+  TakenPoints taken = taken_points(scenario, machine);
+  study.left_out = std::move(taken.left_out);
+  const std::vector<StudyPoint> points = study_points(scenario, machine, taken.points);
+  std::vector<PricedPoint> priced = price_points(points, machine);
+  study.model = points.front().model.name;
+  study.unserved = unserved_points(points, machine);
+  for (const PricedPoint& each : priced) study.points.push_back(figures_of(each, machine));
+  study.question = heads_question(scenario);
+  if (sweeps_models(scenario)) {
+    study.models = swept_models(scenario, taken.points, priced, machine);
+  } else {
+    decide_choice(priced, study);
+  }
+  study.leanings = step_leanings(priced, machine);
+  if (within > 1 && study.decision) {
+    const sim::Question asked = recommendation_of(priced, study.question, machine);
+    study.sensitivity = StepSensitivity{asked(machine).choice, sim::sensitivities(machine, asked, within), within};
+  }
+  if (priced.size() <= kDetailedPoints)
+    for (PricedPoint& each : priced) study.details.push_back({std::move(each.plan), std::move(each.price)});
+  return study;
+}
+
+}  // namespace dculab::study
