@@ -23,6 +23,7 @@
 #include "present/study/served_fields.hpp"
 #include "present/study/served_workload_fields.hpp"
 #include "present/study/simulated_scenario.hpp"
+#include "present/study/study_fields.hpp"
 #include "present/study/teaching_fields.hpp"
 #include "present/study/validation_fields.hpp"
 #include "present/values/shown_report.hpp"
@@ -33,7 +34,9 @@ namespace {
 using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
 using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
 
-constexpr std::array<AnswerSchema, 22> kAnswerSchemas{{
+constexpr std::array<AnswerSchema, 23> kAnswerSchemas{{
+    {"study", "dculab/study/1", "the question of a scenario file",
+     [] { return document_schema<StudyDocument>("dculab/study/1"); }},
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
      [] { return document_schema<study::Prediction>("dculab/predict/1"); }},
     {"simulate", "dculab/simulate/1", "requests served under a virtual clock",

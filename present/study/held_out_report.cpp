@@ -4,21 +4,8 @@
 #include <utility>
 
 #include "study/calibrate/held_out.hpp"
-#include "study/validate/refused_steps.hpp"
 
 namespace dculab::present {
-
-void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report) {
-  add_refusals(study::refusal_lines(violations, trace), report);
-}
-
-void add_refusals(const std::vector<std::string>& lines, Report& report) {
-  if (!report.json.contains("refused")) report.json["refused"] = Json::array();
-  for (const std::string& line : lines) {
-    report.heading.push_back(line);
-    report.json["refused"].push_back(line);
-  }
-}
 
 std::optional<std::vector<std::pair<std::string, sim::ErrorSummary>>> add_held_out_ops(
     const sim::HoldOutScore& score, const std::vector<TraceStep>& steps, Report& report) {

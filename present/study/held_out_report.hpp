@@ -1,5 +1,4 @@
-// How a calibration shows the steps of a trace that it refused, and what it says about those that were held out
-// (study/calibrate/held_out.hpp).
+// What a calibration says about the steps of a trace that were held out (study/calibrate/held_out.hpp).
 #pragma once
 
 #include <optional>
@@ -9,15 +8,10 @@
 
 #include "model/trace.hpp"
 #include "present/output/report.hpp"
-#include "sim/calibration/floor_check.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/study/recommend.hpp"
 
 namespace dculab::present {
-
-// One line of the heading for each refused row. JSON: refused[]. `lines`: study::refusal_lines().
-void add_refusals(const std::vector<std::string>& lines, Report& report);
-void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report);
 
 // Held-out steps only, by op: a table, and what it shows; neither where the steps have no durations of ops.
 [[nodiscard]] std::optional<std::vector<std::pair<std::string, sim::ErrorSummary>>> add_held_out_ops(

@@ -73,12 +73,16 @@ namespace {
 
 }  // namespace
 
-void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report, Json& json) {
-  json["models"] = Json::array();
-  for (const study::ModelComparison& each : models.comparisons) {
+std::vector<ToldModels> told_models(const study::SweptModels& models) {
+  std::vector<ToldModels> told;
+  for (const study::ModelComparison& each : models.comparisons)
+    told.push_back({text_of(each.others), each, models.batches});
+  return told;
+}
+
+void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report) {
+  for (const study::ModelComparison& each : models.comparisons)
     report.tables.push_back(table_of(each, models.batches, machine));
-    json["models"].push_back(json_of(ToldModels{text_of(each.others), each, models.batches}));
-  }
 }
 
 }  // namespace dculab::present

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "config/unit_text.hpp"
-#include "present/study/step_decision_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -93,20 +92,20 @@ namespace {
 
 }  // namespace
 
-void add_recommendation(const study::StepStudy& study, Report& report, Json& json) {
+std::optional<ToldStepDecision> add_recommendation(const study::StepStudy& study, Report& report) {
   const study::EvaluatedChoices& choices = study.choices;
   const study::HeadsQuestion& question = study.question;
   const std::string& machine = study.machine.name;
   std::vector<std::string>& notes = report.tables.back().notes;
   if (choices.size() < 2) {
     notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
-    return;
+    return std::nullopt;
   }
   const auto& decision = study.decision;
   if (!decision) {
     notes.push_back("→ " + machine + ": no number of KV heads of the sweep loses at most " +
                     percent(question.tolerance, 2) + " of " + question.accuracy->metric);
-    return;
+    return std::nullopt;
   }
   if (decision->blocks.choices.size() > 1) {
     report.tables.push_back(why_table(study.causes, choices, decision->choice, true));
@@ -116,7 +115,7 @@ void add_recommendation(const study::StepStudy& study, Report& report, Json& jso
     report.tables.push_back(why_table(study.causes, choices, decision->choice, false));
     report.tables.back().notes.push_back(heads_line(*decision, question, machine));
   }
-  json["recommendation"] = json_of(told_decision(*decision, choices, question));
+  return told_decision(*decision, choices, question);
 }
 
 }  // namespace dculab::present

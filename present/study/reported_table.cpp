@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "present/study/variant_fields.hpp"
+#include "present/study/service_tables.hpp"
+#include "present/study/variant_text.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -120,10 +121,6 @@ std::vector<Table> reported_tables(const std::vector<study::ReportedScore>& verd
   if (!figures.empty()) tables.push_back(figures_table(figures, points, compare, machine));
   if (!changes.empty()) tables.push_back(reported_table(changes, points, compare, machine));
   return tables;
-}
-
-Json verdict_json(const study::ReportedScore& verdict) {
-  return verdict.figure->stands_alone() ? json_of(ScoredFigure{verdict}) : json_of(ScoredChange{verdict});
 }
 
 }  // namespace dculab::present

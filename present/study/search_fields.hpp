@@ -86,6 +86,9 @@ struct ToldShard {
   int shard = 0, shards = 0;
   std::uint64_t first_point = 0, points = 0, all_points = 0;
 };
+struct ToldShards {
+  ToldShard shard;
+};
 
 }  // namespace dculab::present
 
@@ -209,6 +212,13 @@ struct FieldList<present::ToldShard> {
                  field("first_point", "the number of its first point", &Shard::first_point),
                  field("points", "points of it", unit::count, &Shard::points),
                  field("all_points", "points of all shards", unit::count, &Shard::all_points));
+};
+
+template <>
+struct FieldList<present::ToldShards> {
+  static constexpr std::string_view id = "searched_shard";
+  static constexpr std::string_view doc = "One of several shards of a search: how far it is.";
+  static constexpr auto fields = std::tuple(field("shard", "which", &present::ToldShards::shard));
 };
 
 }  // namespace dculab

@@ -234,11 +234,7 @@ void add_shard(const study::SweepSpace& space, const study::SearchOptions& optio
   report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            options.journal + "; when all shards are there: dculab merge");
-  report.json["shard"] = {{"shard", options.shard},
-                          {"shards", options.shards},
-                          {"first_point", begin},
-                          {"points", end - begin},
-                          {"all_points", space.size()}};
+  report.json.update(json_of(ToldShards{{options.shard, options.shards, begin, end - begin, space.size()}}));
 }
 
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary,

@@ -2,8 +2,7 @@
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
-#include "present/output/field_json.hpp"
-#include "present/study/speculation_fields.hpp"
+#include "present/study/predicted_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -139,12 +138,6 @@ Table reported_drafts_table(const std::string& title, const std::vector<study::R
   return table;
 }
 
-Json to_json(const study::DraftOutcome& outcome) { return json_of(outcome); }
-
-Json to_json(const study::DraftAdvice& advice) { return json_of(advice); }
-
-Json to_json(const study::ReportedDraft& draft) { return json_of(draft); }
-
 std::string drafts_line(const study::DraftOutcome& outcome) {
   return "verifies drafts of " + config::draft_shape_text(outcome.shape) + ": " + number(outcome.tokens) +
          " tokens a sequence and step are expected; drafting takes " + config::short_text(outcome.times.drafting) +
@@ -152,23 +145,21 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";
 }
 
-void add_draft_study(const study::DraftStudy& study, Report& report) {
-  const study::DraftQuestion& asked = study.points.front().question;
-  if (!report.json.contains("machines")) report.json["machines"] = Json::array();
-  Json json{{"machine", asked.machine.name}, {"points", Json::array()}, {"advice", Json::array()}};
-  add_warnings(report, study.refused);
-  std::vector<StudiedDraft> studied;
-  for (std::size_t index = 0; index < study.points.size(); ++index) {
-    studied.push_back({study.points[index].choices, study.outcomes[index]});
-    Json point{{"choices", choices_json(studied.back().choices)}};
-    point.update(present::to_json(studied.back().outcome));
-    json["points"].push_back(std::move(point));
+void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& report) {
+  DraftStudies told;
+  report.json.update(json_of(told));  // before the warnings
+  for (const study::DraftStudy& study : studies) {
+    const study::DraftQuestion& asked = study.points.front().question;
+    add_warnings(report, study.refused);
+    std::vector<StudiedDraft> studied;
+    for (std::size_t index = 0; index < study.points.size(); ++index)
+      studied.push_back({study.points[index].choices, study.outcomes[index]});
+    report.tables.push_back(drafts_table(drafts_title(asked), studied));
+    report.tables.push_back(advice_table(study.advice));
+    report.tables.push_back(break_even_table(study.advice));
+    told.machines.push_back(ToldDrafts{asked.machine.name, std::move(studied), study.advice});
   }
-  for (const study::DraftAdvice& each : study.advice) json["advice"].push_back(present::to_json(each));
-  report.tables.push_back(drafts_table(drafts_title(asked), studied));
-  report.tables.push_back(advice_table(study.advice));
-  report.tables.push_back(break_even_table(study.advice));
-  report.json["machines"].push_back(std::move(json));
+  report.json.update(json_of(told));
 }
 
 void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
@@ -179,11 +170,9 @@ void add_reported_drafts(const config::Compare& compare, const std::vector<study
     for (const config::Variant& variant : compare.variants)
       if (!variant.note.empty()) table.notes.push_back(variant.name + ": " + variant.note);
     table.notes.push_back("reported: " + compare.source);
-    Json json{{"machine", each.machine}, {"reported", Json::array()}};
-    for (const study::ReportedDraft& draft : each.drafts) json["reported"].push_back(present::to_json(draft));
     report.tables.push_back(std::move(table));
-    report.json["machines"].push_back(std::move(json));
   }
+  report.json.update(json_of(ReportedDraftStudies{machines}));
 }
 
 }  // namespace dculab::present

@@ -11,7 +11,7 @@
 #include "present/output/field_json.hpp"
 #include "present/values/verdict_text.hpp"
 #include "study/decide/compared_models.hpp"
-#include "study/decide/priced_points.hpp"
+#include "study/decide/step_study.hpp"
 
 namespace dculab::present {
 
@@ -52,6 +52,7 @@ struct ToldModels {
   const study::ModelComparison& comparison;
   const std::vector<int>& batches;
 };
+[[nodiscard]] std::vector<ToldModels> told_models(const study::SweptModels& models);
 
 }  // namespace dculab::present
 

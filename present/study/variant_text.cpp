@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
-#include "present/study/variant_fields.hpp"
+#include "present/study/service_tables.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::present {
@@ -21,8 +21,6 @@ std::string figure_text(const std::string& metric, double value) {
   if (metric.ends_with("tokens_per_second_per_node")) return number(value) + " tokens/s";
   return config::short_text(Seconds(value));
 }
-
-Json to_json(const study::VariantCost& cost) { return json_of(cost); }
 
 std::vector<std::string> run_assumptions(const config::Scenario& scenario) {
   if (scenario.workload.kind == config::WorkloadKind::step) return {};
