@@ -37,6 +37,4 @@ std::vector<Cell> draft_cells(const DraftFigures& figures) {
           Cell(percent(figures.drafting_share()), figures.drafting_share())};
 }
 
-Json draft_json(const DraftFigures& figures) { return json_of(figures); }
-
 }  // namespace dculab::present

@@ -33,8 +33,6 @@ struct DraftFigures {
 [[nodiscard]] std::vector<std::string> draft_columns();
 [[nodiscard]] std::vector<Cell> draft_cells(const DraftFigures& figures);
 
-[[nodiscard]] Json draft_json(const DraftFigures& figures);
-
 }  // namespace dculab::present
 
 namespace dculab {

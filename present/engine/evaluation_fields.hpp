@@ -11,7 +11,7 @@
 #include "present/engine/draft_report.hpp"
 #include "present/engine/evaluation_report.hpp"
 #include "present/engine/expert_report.hpp"
-#include "present/values/retention_json.hpp"
+#include "present/values/retention_fields.hpp"
 
 namespace dculab::present {
 

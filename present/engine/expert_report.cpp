@@ -1,7 +1,5 @@
 #include "present/engine/expert_report.hpp"
 
-#include "present/output/field_json.hpp"
-
 namespace dculab::present {
 namespace {
 
@@ -28,8 +26,6 @@ std::string expert_heading() {
   return "experts/step: distinct experts of a layer that a step touched; hottest: the share of the most chosen expert "
          "in the choices of its layer; means over the layers";
 }
-
-Json expert_json(const ExpertHistogram& experts) { return json_of(experts); }
 
 std::string compute_bound_text(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const auto from = [&](const ExpertLoad& load) {

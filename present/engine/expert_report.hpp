@@ -27,9 +27,6 @@ namespace dculab::present {
 // A line that says what the columns mean.
 [[nodiscard]] std::string expert_heading();
 
-// Precondition: not empty.
-[[nodiscard]] Json expert_json(const ExpertHistogram& experts);
-
 // "experts' products are compute-bound from 620 tokens a step (38.8 rows an expert, 38.8 the most)", with even loads
 // and with that of `options`. Precondition: the model has experts.
 [[nodiscard]] std::string compute_bound_text(const sim::Machine& machine, const ModelShape& model,

@@ -9,7 +9,7 @@
 
 #include "model/trace.hpp"
 #include "present/engine/expert_report.hpp"
-#include "present/values/retention_json.hpp"
+#include "present/values/retention_fields.hpp"
 
 namespace dculab::present {
 

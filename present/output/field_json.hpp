@@ -18,12 +18,6 @@ namespace dculab::present {
 template <class T>
 [[nodiscard]] Json json_of(const T& value);
 
-// Makes structs of this namespace JSON wherever JSON is expected.
-template <HasFields T>
-void to_json(Json& json, const T& value) {
-  json = json_of(value);
-}
-
 // JSON of a T, made while what it refers to was there.
 template <class T>
 struct Part {

@@ -15,12 +15,6 @@ void add_warnings(Report& report, const std::vector<std::string>& warnings) {
   }
 }
 
-Json choices_json(const std::vector<std::pair<std::string, std::string>>& choices) {
-  Json json = Json::object();
-  for (const auto& [key, value] : choices) json[key] = value;
-  return json;
-}
-
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";

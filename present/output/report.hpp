@@ -51,9 +51,6 @@ struct Report {
 // once.
 void add_warnings(Report& report, const std::vector<std::string>& warnings);
 
-// {"model.num_key_value_heads": "8", ...}: keys of a scenario and what they are set to.
-[[nodiscard]] Json choices_json(const std::vector<std::pair<std::string, std::string>>& choices);
-
 // A field of a CSV row, quoted where it must be.
 [[nodiscard]] std::string csv_field(const std::string& text);
 

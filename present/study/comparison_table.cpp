@@ -58,8 +58,6 @@ std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served) {
   return replicas;
 }
 
-Json served_replica_json(const engine::ServedWorkload& served) { return json_of(served_replicas(served)); }
-
 Cell figure_cell(const std::string& metric, double value) {
   return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
 }

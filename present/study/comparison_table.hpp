@@ -23,7 +23,6 @@ struct ToldReplica {
   Seconds duration;  // of the run
 };
 [[nodiscard]] std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served);
-[[nodiscard]] Json served_replica_json(const engine::ServedWorkload& served);
 
 // Metric by metric: simulated, measured, and how far the first is from the second.
 [[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,

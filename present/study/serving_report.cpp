@@ -52,8 +52,6 @@ std::string head_set_line(const HeadSetFigures& figures) {
          config::short_text(figures.few_weights) + " of weights";
 }
 
-Json head_set_json(const HeadSetFigures& figures) { return json_of(figures); }
-
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
   table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
@@ -92,13 +90,6 @@ Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, i
                                          "times counted; busy: their mean") +
                  "; tokens: of prompts and answers."};
   return table;
-}
-
-Json timeline_json(const ServingTimeline& timeline) { return json_of(timeline.intervals()); }
-
-void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json) {
-  if (padding > 0) json["skipped_padding_tokens"] = padding;
-  if (duplicates > 0) json["skipped_duplicate_tokens"] = duplicates;
 }
 
 std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {

@@ -23,7 +23,6 @@ struct HeadSetFigures {
 
 // "KV heads by load: 70 requests (1,900 tokens) with 8, 30 (800) with 2; ..."
 [[nodiscard]] std::string head_set_line(const HeadSetFigures& figures);
-[[nodiscard]] Json head_set_json(const HeadSetFigures& figures);
 
 // Latencies in rows, mean and percentiles in columns.
 [[nodiscard]] Table latency_table(const ServingMetrics& metrics);
@@ -32,10 +31,6 @@ struct HeadSetFigures {
 // engines together, parts of the time.
 [[nodiscard]] Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, int num_engines,
                                    std::size_t rows = 10);
-[[nodiscard]] Json timeline_json(const ServingTimeline& timeline);
-
-// Tokens whose K and V were not written (KvSkip), where there were any.
-void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json);
 
 // "61.5 requests/s, 13,000 tokens/s, ..." in lines.
 [[nodiscard]] std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective);

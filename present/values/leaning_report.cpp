@@ -61,16 +61,4 @@ std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const std::v
   return told_leanings(machine, leanings);
 }
 
-std::vector<ToldLeaning> add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
-                                      Report& report, Priced priced) {
-  report.json["machine_facts"][machine.name] = machine_facts(machine);
-  return note_leanings(machine, leanings, report.tables.back(), priced);
-}
-
-std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
-                                      const std::optional<std::vector<sim::Leaning>>& leanings, Report& report) {
-  if (!leanings) return {};
-  return add_leanings(machine, *leanings, report);
-}
-
 }  // namespace dculab::present

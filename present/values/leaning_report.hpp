@@ -1,7 +1,6 @@
 // How a report names the assumed figures that its answer leans on.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -34,16 +33,6 @@ struct ToldLeaning {
 [[nodiscard]] std::vector<ToldLeaning> note_leanings(const sim::Machine& machine,
                                                      const std::vector<sim::Leaning>& leanings, Table& table,
                                                      Priced priced = Priced::answer);
-
-// The same below the report's last table, and the machine's figures in its JSON.
-[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
-                                                    const std::vector<sim::Leaning>& leanings, Report& report,
-                                                    Priced priced = Priced::answer);
-
-// Where nothing was priced, nothing.
-[[nodiscard]] std::vector<ToldLeaning> add_leanings(const sim::Machine& machine,
-                                                    const std::optional<std::vector<sim::Leaning>>& leanings,
-                                                    Report& report);
 
 }  // namespace dculab::present
 

@@ -9,7 +9,6 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/yaml_text.hpp"
-#include "present/output/field_json.hpp"
 #include "sim/hardware/figure.hpp"
 #include "study/calibrate/effective_machine.hpp"
 
@@ -174,8 +173,6 @@ std::string redesign_text(const sim::Machine& machine) {
          " set by the scenario. Moved along: " + grouped(redesign.followed) +
          ". Where it was: " + grouped(redesign.stayed) + "; launches, links and shares of peaks";
 }
-
-Json redesign_json(const sim::Machine& machine) { return json_of(machine.redesign.value_or(sim::Redesign{})); }
 
 MachineFacts machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {
   MachineFacts facts;

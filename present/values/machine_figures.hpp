@@ -40,7 +40,6 @@ struct MachineFigure {
 // ...".
 // "" where the scenario sets none.
 [[nodiscard]] std::string redesign_text(const sim::Machine& machine);
-[[nodiscard]] Json redesign_json(const sim::Machine& machine);
 
 // For the charts of a report.
 struct MachineFacts {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "present/output/field_json.hpp"
-
 namespace dculab::present {
 
 std::string op_label(const Op& op, const ModelShape& model) {
@@ -33,10 +31,6 @@ std::vector<PricedOp> priced_ops(const StepPlan& plan, const sim::StepPrice& pri
     ops.push_back({op, price.ops[index], machine, several && op.stage == Stage::layer});
   }
   return ops;
-}
-
-Json ops_json(const StepPlan& plan, const sim::StepPrice& price, const sim::Machine& machine) {
-  return json_of(priced_ops(plan, price, machine));
 }
 
 }  // namespace dculab::present

@@ -31,8 +31,6 @@ struct PricedOp {
 [[nodiscard]] std::vector<PricedOp> priced_ops(const StepPlan& plan, const sim::StepPrice& price,
                                                const sim::Machine& machine);
 
-[[nodiscard]] Json ops_json(const StepPlan& plan, const sim::StepPrice& price, const sim::Machine& machine);
-
 }  // namespace dculab::present
 
 namespace dculab {

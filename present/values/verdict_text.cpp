@@ -4,7 +4,6 @@
 #include <charconv>
 #include <vector>
 
-#include "present/output/field_json.hpp"
 #include "study/decide/attention_difference.hpp"
 
 namespace dculab::present {
@@ -73,21 +72,12 @@ ToldCosts told_costs(std::span<const study::Evaluated> choices, const study::Ver
   return costs;
 }
 
-Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
-  return json_of(told_costs(choices, verdict));
-}
-
 ToldBlockSizes tell_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks,
                                 std::vector<std::string>& heading) {
   const auto& [evaluated, verdict] = blocks;
   heading.push_back("→ " + machine + ", " + study::heads_text(kv_heads) + ": block size " +
                     evaluated[verdict.chosen].value + "; " + costs_text(evaluated, verdict));
   return {told_costs(evaluated, verdict), machine};
-}
-
-void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report) {
-  ToldBlockSizes told = tell_block_sizes(machine, kv_heads, blocks, report.heading);
-  report.json["block_sizes"].push_back(json_of(told));
 }
 
 }  // namespace dculab::present

@@ -28,7 +28,6 @@ struct ToldCosts {
   std::vector<std::string> impossible{};
 };
 [[nodiscard]] ToldCosts told_costs(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
-[[nodiscard]] Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
 
 // Of a machine.
 struct ToldBlockSizes {
@@ -39,8 +38,6 @@ struct ToldBlockSizes {
 // Which block size to take of those that served the requests: adds a line to a heading.
 [[nodiscard]] ToldBlockSizes tell_block_sizes(const std::string& machine, int kv_heads,
                                               const study::DrawnVerdict& blocks, std::vector<std::string>& heading);
-// The same, with an entry of `block_sizes`.
-void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report);
 
 // Block sizes of a sweep that a machine's stack does not take.
 [[nodiscard]] std::string left_out_text(const std::string& machine, const std::vector<std::string>& block_sizes);

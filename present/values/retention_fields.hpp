@@ -51,9 +51,3 @@ struct FieldList<KvRetention> {
 };
 
 }  // namespace dculab
-
-namespace dculab::present {
-
-[[nodiscard]] inline Json retention_json(const KvRetention& retention) { return json_of(retention); }
-
-}  // namespace dculab::present
