@@ -10,6 +10,7 @@
 #include "core/kv/table.hpp"
 #include "engine/checkpoint/model_config.hpp"
 #include "engine/checkpoint/model_loader.hpp"
+#include "engine/sampling/token_distribution.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
 #include "study/evaluate/kv_bytes.hpp"

@@ -17,8 +17,8 @@ namespace dculab::study {
 // How matrices are to be stored. What is absent is as the method has it.
 struct WeightChoices {
   engine::QuantizationMethod method = engine::QuantizationMethod::gptq;
-  std::optional<int> bits;        // gptq, rtn: 4; else 8
-  std::optional<int> group_size;  // in-features that share a scale; gptq, rtn: 128; else -1, all of a row
+  std::optional<int> bits{};        // gptq, rtn: 4; else 8
+  std::optional<int> group_size{};  // in-features that share a scale; gptq, rtn: 128; else -1, all of a row
   bool desc_act = false;
   bool sym = false;
   bool lm_head = false;
