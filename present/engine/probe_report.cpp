@@ -108,6 +108,7 @@ template <class ByRows, class MakeCell>
 [[nodiscard]] Table gpu_table(const engine::GpuMeasurements& gpu) {
   Table table;
   table.columns = {"", "size", "measured"};
+  table.csv_columns = {"what", "size", "measured"};
   const auto add = [&table](const char* what, const std::string& size, const auto& figure) {
     table.rows.push_back({what, size, Cell(config::short_text(figure), figure.value())});
   };

@@ -26,6 +26,8 @@ namespace {
 [[nodiscard]] Table layers_table(const engine::Regrouping& result, const std::string& similarity) {
   Table table;
   table.columns = {"layer", "KV heads that became one", "inside", "between", "neighbours inside", "between"};
+  table.csv_columns = table.columns;
+  table.csv_columns.back() = "neighbours between";
   for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
     const engine::RegroupedLayer& grouped = result.layers[layer];
     table.rows.push_back({std::to_string(layer), groups_text(grouped.groups),

@@ -6,6 +6,9 @@ namespace dculab::present {
 
 Cell::Cell(std::string shown, double exact) : text(std::move(shown)), raw(exact_number(exact)) {}
 
+Cell::Cell(std::string shown, double low, double high)
+    : text(std::move(shown)), raw(exact_number(low)), raw_high(exact_number(high)) {}
+
 void add_warnings(Report& report, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     const std::string line = "warning: " + warning;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,15 +19,17 @@ using config::signed_percent;
 
 using Json = nlohmann::ordered_json;
 
-// A cell shows `text` to people and `raw` to programs.
+// A cell shows `text` to people and `raw` to programs; of an interval, `raw` is the lower end and `raw_high` the upper.
 struct Cell {
   std::string text;
   std::string raw;
+  std::optional<std::string> raw_high{};
 
   Cell(std::string both) : text(both), raw(std::move(both)) {}
   Cell(const char* both) : Cell(std::string(both)) {}
   Cell(std::string shown, std::string exact) : text(std::move(shown)), raw(std::move(exact)) {}
   Cell(std::string shown, double exact);
+  Cell(std::string shown, double low, double high);
 };
 
 enum class Align { left, right };
@@ -34,7 +37,8 @@ enum class Align { left, right };
 struct Table {
   std::string title;
   std::vector<std::string> columns;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::string> csv_columns{};  // their names in CSV; empty: the same
+  std::vector<std::vector<Cell>> rows{};
   std::vector<std::string> notes;    // lines below the table; left out of CSV
   Align first_column = Align::left;  // the others are aligned right
 };

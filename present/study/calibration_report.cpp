@@ -19,6 +19,7 @@ constexpr const char* kCalibrateSchema = "dculab/calibrate/1";
 void add_fitted_parameters(const sim::Fit& fit, Report& report) {
   Table table;
   table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
+  table.csv_columns = {"parameter", "prior", "fitted", "± (log)", "note"};
   for (const sim::FittedParameter& parameter : fit.parameters) {
     const bool identified = study::is_identified(parameter);
     table.rows.push_back({parameter.key, Cell(parameter_text(parameter.key, parameter.prior), parameter.prior),

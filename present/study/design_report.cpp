@@ -44,7 +44,8 @@ constexpr std::string_view kMachineKeys = "machine.";
   row.emplace_back(std::to_string(design.model.heads().group_size()));
   row.emplace_back(std::to_string(design.choice.block_size));
   row.emplace_back(config::short_text(design.seconds), design.seconds.value());
-  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high));
+  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high),
+                   design.trust.low.value(), design.trust.high.value());
   const double change = design.seconds / first - 1;
   row.push_back(is_first ? Cell("", 0) : Cell(signed_percent(change, 2), change));
   row.emplace_back(design.bound);

@@ -29,7 +29,8 @@ void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
     row.emplace_back(config::short_text(measured), measured.value());
     row.emplace_back(number(ratio), ratio);
     row.emplace_back(step.bound);
-    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high));
+    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high),
+                     step.trust.low.value(), step.trust.high.value());
     row.emplace_back("± " + percent(spread, 2), spread);
     table.rows.push_back(std::move(row));
   }

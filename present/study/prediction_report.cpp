@@ -18,9 +18,13 @@ namespace {
 [[nodiscard]] Table op_table(const study::Prediction& prediction) {
   Table table;
   table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
+  table.csv_columns = table.columns;
   for (const sim::MemoryLevel& level : prediction.machine.memory) {
     table.columns.push_back(level.name + " bytes");
-    if (&level != &prediction.machine.memory.back()) table.columns.push_back("hit");
+    table.csv_columns.push_back(level.name + " bytes");
+    if (&level == &prediction.machine.memory.back()) continue;
+    table.columns.emplace_back("hit");
+    table.csv_columns.push_back(level.name + " hit");
   }
   for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
     const Op& op = prediction.plan.ops[index];

@@ -38,7 +38,7 @@ namespace {
           decision.choice().value,
           other->value,
           Cell(signed_percent(margin.value, 2), margin.value),
-          signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
+          Cell(signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2), margin.low, margin.high),
           percent(std::max(decision.preference.resolution, decision.preference.given_up), 1),
           decision.difference};
 }

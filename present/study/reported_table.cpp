@@ -28,8 +28,9 @@ namespace {
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(metric);
     row.emplace_back(figure_text(metric, verdict.predicted), verdict.predicted);
-    row.emplace_back(figure_text(metric, verdict.of_baseline.low) + " .. " +
-                     figure_text(metric, verdict.of_baseline.high));
+    row.emplace_back(
+        figure_text(metric, verdict.of_baseline.low) + " .. " + figure_text(metric, verdict.of_baseline.high),
+        verdict.of_baseline.low, verdict.of_baseline.high);
     row.emplace_back(figure_text(metric, *verdict.figure->value), *verdict.figure->value);
     const double apart = verdict.predicted / *verdict.figure->value - 1;
     row.emplace_back(signed_percent(apart), apart);

@@ -31,7 +31,7 @@ void add_head_set_lines(const study::ComparedPointServing& served, Report& repor
 
 // "12 ms .. 14 ms"
 [[nodiscard]] Cell range_cell(const std::string& metric, double low, double high) {
-  return {figure_cell(metric, low).text + " .. " + figure_cell(metric, high).text};
+  return {figure_cell(metric, low).text + " .. " + figure_cell(metric, high).text, low, high};
 }
 
 [[nodiscard]] Table empty_served_table(const config::SweepPoint& first) {

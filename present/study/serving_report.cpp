@@ -55,6 +55,7 @@ std::string head_set_line(const HeadSetFigures& figures) {
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
   table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
+  table.csv_columns = {"latency", "mean", "P50", "P90", "P99", "largest"};
   for (const NamedLatency& latency : latencies(metrics)) {
     if (latency.values.count() == 0) continue;
     std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};

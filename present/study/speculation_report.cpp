@@ -12,8 +12,8 @@ namespace {
 
 [[nodiscard]] Cell times_cell(double factor) { return {number(factor) + " x", factor}; }
 
-[[nodiscard]] std::string interval_text(const study::DraftOutcome& outcome) {
-  return number(outcome.low) + " .. " + number(outcome.high);
+[[nodiscard]] Cell interval_cell(const study::DraftOutcome& outcome) {
+  return {number(outcome.low) + " .. " + number(outcome.high), outcome.low, outcome.high};
 }
 
 // Titles and values of what the advice is about, beside the batch.
@@ -71,7 +71,7 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
     row.push_back(seconds_cell(outcome.times.drafting));
     row.emplace_back(number(outcome.tokens), outcome.tokens);
     row.push_back(times_cell(outcome.speed_up));
-    row.emplace_back(interval_text(outcome));
+    row.push_back(interval_cell(outcome));
     row.emplace_back(outcome.fits ? "yes" : "no");
   }
   table.notes.emplace_back(
@@ -94,7 +94,7 @@ Table advice_table(const std::vector<study::DraftAdvice>& advice) {
         row.emplace_back(config::draft_shape_text(of_batch.best->shape));
         row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
         row.push_back(times_cell(of_batch.best->speed_up));
-        row.emplace_back(interval_text(*of_batch.best));
+        row.push_back(interval_cell(*of_batch.best));
       } else {
         row.insert(row.end(), {"none", "1", times_cell(1), ""});
       }
@@ -129,7 +129,7 @@ Table reported_drafts_table(const std::string& title, const std::vector<study::R
     table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
                           Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
                           times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
-                          interval_text(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
+                          interval_cell(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
                           draft.reported ? times_cell(*draft.reported) : Cell("")});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "

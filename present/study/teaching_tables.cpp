@@ -100,6 +100,8 @@ Report footprint_report(const study::FootprintQuestion& question, const std::str
                     std::to_string(question.request.tokens) + " tokens, weights " + weights + ", KV " + kv_cache};
   report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                                    "layer weights", "layer KV", "KV > weights from"};
+  report.tables.front().csv_columns = report.tables.front().columns;
+  report.tables.front().csv_columns[1] = "attention";
   for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);
   if (answer.own.kv_in_windows < answer.own.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +

@@ -34,8 +34,9 @@ using ScoredRows = std::vector<const study::ScoredRow*>;
     table.rows.push_back(
         {row->id, Cell(figure(row->predicted, row->unit), row->predicted),
          Cell(figure(row->measured, row->unit), row->measured), Cell(number(row->ratio()), row->ratio()),
-         figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"), row->bound,
-         row->basis});
+         Cell(figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"),
+              row->low, row->high),
+         row->bound, row->basis});
   table.notes = {"! marks a measurement outside its interval."};
   return table;
 }
