@@ -37,24 +37,26 @@ struct CalibrateChoices {
 void run_on_points(const CalibrateChoices& choices) {
   if (choices.output.file.empty()) throw InputError("--output: name the folder for the machine and stack files");
   files::NewFolder folder(choices.output.file);
-  present::Report report{"dculab/calibrate/1", {}, {}, present::Json::object()};
   study::PointSet set = study::read_point_set(choices.points);
-  present::add_left_out_rows(study::left_out_points(set), report);
+  const study::Scores left_out = study::left_out_points(set);
   const auto learned = study::learn_from(set);
   study::Catalog catalog = study::learned_catalog(learned);
-  present::add_effects(*learned, report);
   study::Runs runs(learned);
-  present::add_fitted_errors(study::summarize(study::score_points(set, set.runs, {}).rows),
-                             study::summarize(study::score_points(set, runs, {}).rows), report);
+  present::PointsCalibration told{
+      .left_out = left_out,
+      .learned = *learned,
+      .errors = present::fitted_errors(study::summarize(study::score_points(set, set.runs, {}).rows),
+                                       study::summarize(study::score_points(set, runs, {}).rows)),
+      .intervals = {},
+      .folder = choices.output.file,
+      .files = {}};
   const std::vector<std::filesystem::path> files = catalog.write(folder.path());
   folder.keep();
-  present::add_learned_intervals(study::learned_intervals(catalog), report);
+  told.intervals = study::learned_intervals(catalog);
   for (const std::filesystem::path& file : files)
-    report.json["files"].push_back((std::filesystem::path(choices.output.file) / file).string());
-  report.tables.back().notes.push_back(
-      "wrote " + std::to_string(files.size()) + " machine and stack files below " + choices.output.file +
-      "; every command reads them with DCULAB_DATA=" + choices.output.file + " in the environment");
-  present::show(report, {.format = choices.output.format, .file = "", .report_file = ""});
+    told.files.push_back((std::filesystem::path(choices.output.file) / file).string());
+  present::show(present::points_calibration_report(told),
+                {.format = choices.output.format, .file = "", .report_file = ""});
 }
 
 void run_on_traces(const CalibrateChoices& choices) {
@@ -71,11 +73,9 @@ void run_on_traces(const CalibrateChoices& choices) {
       study::calibrate_on(believed.steps, base, {choices.hold_out, static_cast<std::uint64_t>(choices.seed)},
                           [&bar, &label](double share) { bar.update(label, share); });
   bar.clear();
-  present::Report report{"dculab/calibrate/1", {}, {}, present::Json{{"machine", base.name}}};
-  present::add_calibration(believed, calibration, report);
   if (!choices.machine_file.empty())
     files::write_file_atomically(choices.machine_file, config::machine_yaml(calibration.fit.machine));
-  present::show(report, choices.output);
+  present::show(present::trace_calibration_report(base.name, believed, calibration), choices.output);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ void add_calibrate(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_regroup(CLI::App& app);
 void add_show(CLI::App& app);
+void add_schema(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_recommend(CLI::App& app);
 
@@ -43,6 +44,7 @@ inline void add_commands(CLI::App& app) {
   add_validate(app);
   add_regroup(app);
   add_show(app);
+  add_schema(app);
 }
 
 }  // namespace dculab::cli

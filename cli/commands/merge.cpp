@@ -26,7 +26,7 @@ void add_merge(CLI::App& app) {
   add_answer_options(*command, choices->search);
   add_report_options(*command, choices->output);
   command->callback([choices] {
-    present::Report report{"dculab/study/1", {}, {}, present::Json::object()};
+    present::Report report;
     merge_study(choices->journals, choices->search, report);
     present::show(report, choices->output);
   });

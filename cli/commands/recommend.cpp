@@ -10,11 +10,8 @@
 #include "config/trace_file.hpp"
 #include "config/yaml_text.hpp"
 #include "present/study/recommend_report.hpp"
-#include "present/values/accuracy_text.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
 #include "study/scenario/serving_scenario.hpp"
-#include "study/scenario/stacks.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -79,16 +76,10 @@ workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256}
 
 [[nodiscard]] present::Report recommend(const RecommendChoices& choices) {
   const study::RecommendationQuestion question = question_of(choices);
-  present::Report report{"dculab/recommend/1",
-                         study::whose_kernels(question.scenario),
-                         {},
-                         present::Json{{"recommendations", present::Json::array()}}};
-  report.json["question"] = question.scenario.question;
-  present::add_warnings(report, study::model_notes(question.scenario));
+  std::vector<study::Recommendation> found;
   for (const std::string& machine : question.scenario.machines)
-    present::add_serving_recommendation(study::recommend_serving(question, machine), report);
-  if (!question.scenario.accuracy && !question.any_kv_heads) report.tables.push_back(present::elsewhere_table());
-  return report;
+    found.push_back(study::recommend_serving(question, machine));
+  return present::recommendation_report(question, found);
 }
 
 }  // namespace

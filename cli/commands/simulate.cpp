@@ -48,7 +48,7 @@ struct SimulateChoices {
 }
 
 [[nodiscard]] present::Report simulate(const SimulateChoices& choices) {
-  present::Report report{"dculab/simulate/1", {}, {}, present::Json{{"simulations", present::Json::array()}}};
+  present::SimulationReport report;
   if (!choices.trace_file.empty() && !choices.measure)
     throw InputError("--trace", "holds measured steps; give --measure too");
   config::ChromeTrace chrome_trace;
@@ -62,12 +62,12 @@ struct SimulateChoices {
     if (draws_chrome_trace && (question.num_points() > 1 || scenarios.size() > 1))
       throw InputError("--chrome-trace", "shows one simulation; give one scenario, one machine and no sweep");
     const study::SimulationAnswer found = answer(question, choices, draws_chrome_trace ? &chrome_trace : nullptr);
-    present::add_simulated_scenario(question, found, report);
+    report.add(question, found);
     study::add_measured_steps(found.simulations, trace);
   }
   if (draws_chrome_trace) files::write_file_atomically(choices.chrome_trace_file, chrome_trace.json());
   if (!choices.trace_file.empty()) files::write_file_atomically(choices.trace_file, config::trace_json_lines(trace));
-  return report;
+  return report.take();
 }
 
 }  // namespace

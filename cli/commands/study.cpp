@@ -125,7 +125,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, pres
     study::refuse_unanswered(scenario);
   study::refuse_long(scenario, journaled(scenario, choices));
   const std::vector<config::Scenario> followers = study::read_followers(scenario);  // before the work
-  present::Report report{"dculab/study/1", {scenario.question}, {}, present::Json{{"question", scenario.question}}};
+  present::Report report = present::study_report(scenario.question);
   if (!choices.measure)
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
   present::add_warnings(report, study::model_notes(scenario));
@@ -154,7 +154,7 @@ void predict(const config::Scenario& scenario, const StudyChoices& choices, pres
   if (choices.scenarios.size() == 1) return study(choices.scenarios.front(), choices);
   for (const std::string& file : choices.scenarios)
     static_cast<void>(study::read_with(study::find_scenario(file), choices.set));  // before the work
-  present::Report all{"dculab/study/1", {}, {}, present::Json{{"studies", present::Json::array()}}};
+  present::Report all = present::studies_report();
   for (const std::string& file : choices.scenarios) present::add_study(study(file, choices), all);
   return all;
 }

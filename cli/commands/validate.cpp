@@ -39,23 +39,25 @@ struct ValidateChoices {
   return study::validate_traces(choices.traces, study::resolve_machine(choices.machine));
 }
 
-void leave_out(const ValidateChoices& choices, present::Report& report) {
+[[nodiscard]] present::Report leave_out(const ValidateChoices& choices) {
   study::PointSet set = study::read_point_set(choices.points);
-  present::add_left_out_rows(study::left_out_points(set), report);
+  const study::Scores left_out_rows = study::left_out_points(set);
+  std::vector<present::LeftOutGroup> groups;
   for (const std::string& by : choices.leave_one_out) {
-    std::vector<study::SourceEffect> effects;
-    const std::vector<study::LeftOutPoint> points = study::predict_left_out(set, by, &effects);
-    present::add_left_out_scores(by, points, std::move(effects), report);
+    present::LeftOutGroup& group = groups.emplace_back();
+    group.by = by;
+    group.points = study::predict_left_out(set, by, &group.effects);
   }
+  return present::left_out_report(left_out_rows, std::move(groups));
 }
 
-void validate_serving(const ValidateChoices& choices, present::Report& report) {
+[[nodiscard]] present::Report validate_serving(const ValidateChoices& choices) {
   const auto figures = config::read_serving_runs_file(choices.serving);
   if (choices.leave_one_out.empty())
-    present::add_served(study::validate_served(figures, choices.served), choices.served, choices.output.format, report);
-  else
-    present::add_served_left_out(study::leave_experiments_out(figures, choices.served), choices.served,
-                                 choices.output.format, report);
+    return present::served_report(study::validate_served(figures, choices.served), choices.served,
+                                  choices.output.format);
+  return present::served_left_out_report(study::leave_experiments_out(figures, choices.served), choices.served,
+                                         choices.output.format);
 }
 
 // Which groups can be left out depends on what is validated.
@@ -68,16 +70,11 @@ void check_left_out(const ValidateChoices& choices) {
     throw InputError("--leave-one-out: experiment needs --serving, and --serving takes no other group");
 }
 
-void run_validate(const ValidateChoices& choices) {
+[[nodiscard]] present::Report validated(const ValidateChoices& choices) {
   check_left_out(choices);
-  present::Report report{"dculab/validate/1", {}, {}, present::Json::object()};
-  if (!choices.serving.empty())
-    validate_serving(choices, report);
-  else if (!choices.leave_one_out.empty())
-    leave_out(choices, report);
-  else
-    present::add_validation(validate(choices), choices.worst, choices.output.format, report);
-  present::show(report, choices.output);
+  if (!choices.serving.empty()) return validate_serving(choices);
+  if (!choices.leave_one_out.empty()) return leave_out(choices);
+  return present::validation_report(validate(choices), choices.worst, choices.output.format);
 }
 
 [[nodiscard]] std::vector<std::string> known_groups() {
@@ -137,7 +134,7 @@ void add_validate(CLI::App& app) {
                            ->excludes(leave_one_out);
   add_serving_options(*command, *choices)->excludes(traces)->excludes(points)->excludes(machine)->excludes(worst);
   add_report_options(*command, choices->output);
-  command->callback([choices] { run_validate(*choices); });
+  command->callback([choices] { present::show(validated(*choices), choices->output); });
 }
 
 }  // namespace dculab::cli

@@ -6,6 +6,7 @@
 #include "cli/progress.hpp"
 #include "fields/printable_text.hpp"
 #include "present/study/search_report.hpp"
+#include "present/study/study_report.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/search/shards.hpp"
@@ -56,9 +57,8 @@ void search_study(const config::Scenario& scenario, const SearchChoices& choices
 void merge_study(const std::vector<std::string>& journals, const SearchChoices& choices, present::Report& report) {
   const study::ShardJournals shards(journals);
   const study::SweepSpace& space = shards.space();
-  report.heading.push_back(space.scenario().question);
+  report = present::study_report(space.scenario().question);
   for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
-  report.json["question"] = space.scenario().question;
   present::add_warnings(report, study::model_notes(space.scenario()));
   present::PointsFile points(space, choices.points_file);
   const study::SearchSummary summary = shards.summary(points.on_points());

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
-#include "present/engine/draft_report.hpp"
+#include "present/engine/completions_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -14,50 +14,27 @@ namespace {
   return values[values.size() / 2];
 }
 
-[[nodiscard]] DraftFigures drafts_of(const ServingReport& report) {
+}  // namespace
+
+DraftFigures drafts_of_report(const ServingReport& report) {
   return {.counts = report.drafts, .drafting = report.drafting, .verifying = report.executor_time};
 }
 
-[[nodiscard]] const char* finish_text(const engine::Completion& completion) {
+const char* finish_text(const engine::Completion& completion) {
   if (!completion.refusal.empty()) return "refused";
   return completion.finish_reason == FinishReason::stop ? "stop" : "length";
 }
 
-[[nodiscard]] Json completion_json(const std::string& prompt, const engine::Completion& completion) {
-  Json json{{"prompt", prompt},
-            {"text", completion.text},
-            {"token_ids", completion.token_ids},
-            {"finish_reason", finish_text(completion)}};
-  if (!completion.refusal.empty()) json["error"] = completion.refusal;
-  return json;
-}
-
-}  // namespace
-
 Report completions_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  Report report{"dculab/run/1", {}, {}, Json::object()};
-  const ServingReport& served = generation.report;
-  report.json["completions"] = Json::array();
+  Report report{"dculab/run/1", {}, {}, json_of(ToldGeneration{prompts, generation})};
   Table table;
   table.columns = {"prompt", "completion", "tokens", "finished by", "error"};
   for (std::size_t index = 0; index < prompts.size(); ++index) {
     const engine::Completion& completion = generation.completions[index];
-    report.json["completions"].push_back(completion_json(prompts[index], completion));
     table.rows.push_back({prompts[index], completion.text, std::to_string(completion.token_ids.size()),
                           finish_text(completion), completion.refusal});
   }
   report.tables.push_back(std::move(table));
-  report.json["statistics"] = {{"prompt_tokens", served.num_prompt_tokens},
-                               {"cached_prompt_tokens", served.num_cached_tokens},
-                               {"generated_tokens", served.num_generated_tokens},
-                               {"duration_seconds", served.duration.value()},
-                               {"steps", served.num_steps},
-                               {"preemptions", served.num_preemptions}};
-  if (served.swaps.preemptions > 0) report.json["statistics"]["swaps"] = served.swaps.preemptions;
-  if (served.num_padding_tokens > 0) report.json["statistics"]["skipped_padding_tokens"] = served.num_padding_tokens;
-  if (served.num_duplicate_tokens > 0)
-    report.json["statistics"]["skipped_duplicate_tokens"] = served.num_duplicate_tokens;
-  if (served.drafts.num_drafts > 0) report.json["speculation"] = draft_json(drafts_of(served));
   return report;
 }
 
@@ -94,7 +71,7 @@ std::string serving_summary(const ServingReport& report) {
             " of padding, " + std::to_string(report.num_duplicate_tokens) + " of duplicate prompts)";
   if (report.num_preemptions > 0) text += "; " + std::to_string(report.num_preemptions) + " preemptions";
   if (report.swaps.preemptions > 0) text += ", " + std::to_string(report.swaps.preemptions) + " of them by swap";
-  if (report.drafts.num_drafts > 0) text += "\n" + draft_summary(drafts_of(report));
+  if (report.drafts.num_drafts > 0) text += "\n" + draft_summary(drafts_of_report(report));
   return text;
 }
 

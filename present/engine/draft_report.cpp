@@ -3,24 +3,17 @@
 namespace dculab::present {
 namespace {
 
-[[nodiscard]] double share_of(const DraftCounts::Place& place) {
-  return place.tested > 0 ? static_cast<double>(place.accepted) / static_cast<double>(place.tested) : 0;
-}
-
 [[nodiscard]] std::string shares_text(const std::vector<DraftCounts::Place>& places) {
   std::string text;
-  for (const DraftCounts::Place& place : places) text += (text.empty() ? "" : ", ") + percent(share_of(place));
+  for (const DraftCounts::Place& place : places) text += (text.empty() ? "" : ", ") + percent(accepted_share(place));
   return text;
 }
 
-[[nodiscard]] Json places_json(const std::vector<DraftCounts::Place>& places) {
-  Json json = Json::array();
-  for (const DraftCounts::Place& place : places)
-    json.push_back({{"tested", place.tested}, {"accepted", place.accepted}, {"acceptance_rate", share_of(place)}});
-  return json;
-}
-
 }  // namespace
+
+double accepted_share(const DraftCounts::Place& place) {
+  return place.tested > 0 ? static_cast<double>(place.accepted) / static_cast<double>(place.tested) : 0;
+}
 
 double DraftFigures::drafting_share() const {
   const Seconds both = drafting + verifying;
@@ -42,19 +35,6 @@ std::vector<Cell> draft_cells(const DraftFigures& figures) {
   const double length = figures.counts.mean_acceptance_length();
   return {Cell(number(length), length), Cell(shares_text(figures.counts.by_depth)),
           Cell(percent(figures.drafting_share()), figures.drafting_share())};
-}
-
-Json draft_json(const DraftFigures& figures) {
-  const DraftCounts& counts = figures.counts;
-  return {{"drafts", counts.num_drafts},
-          {"draft_tokens", counts.num_draft_tokens},
-          {"accepted_tokens", counts.num_accepted_tokens},
-          {"mean_acceptance_length", counts.mean_acceptance_length()},
-          {"by_position", places_json(counts.by_depth)},
-          {"by_rank", places_json(counts.by_rank)},
-          {"drafting_seconds", figures.drafting.value()},
-          {"verifying_seconds", figures.verifying.value()},
-          {"drafting_share", figures.drafting_share()}};
 }
 
 }  // namespace dculab::present

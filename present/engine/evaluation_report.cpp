@@ -7,9 +7,7 @@
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/kv/table.hpp"
-#include "present/engine/draft_report.hpp"
-#include "present/engine/expert_report.hpp"
-#include "present/values/retention_json.hpp"
+#include "present/engine/evaluation_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -66,26 +64,12 @@ struct Columns {
   return names;
 }
 
-[[nodiscard]] DraftFigures figures_of(const engine::SpeculationCheck& check) {
-  return {.counts = check.drafts, .drafting = check.drafting, .verifying = check.verifying};
-}
-
 [[nodiscard]] std::vector<Cell> speculation_cells(const engine::SpeculationCheck& check) {
   std::vector<Cell> cells{Cell(number(check.plain_rate()) + " tokens/s", check.plain_rate()),
                           Cell(number(check.drafted_rate()) + " tokens/s", check.drafted_rate()),
                           std::to_string(check.num_identical) + " of " + std::to_string(check.num_texts)};
-  std::ranges::move(draft_cells(figures_of(check)), std::back_inserter(cells));
+  std::ranges::move(draft_cells(check_drafts(check)), std::back_inserter(cells));
   return cells;
-}
-
-[[nodiscard]] Json speculation_json(const engine::SpeculationCheck& check) {
-  Json json = draft_json(figures_of(check));
-  json["texts"] = check.num_texts;
-  json["identical_texts"] = check.num_identical;
-  json["generated_tokens"] = check.num_tokens;
-  json["tokens_per_second_alone"] = check.plain_rate();
-  json["tokens_per_second"] = check.drafted_rate();
-  return json;
 }
 
 [[nodiscard]] std::vector<Cell> cells_of(const EvaluationTasks& tasks, const Columns& columns,
@@ -113,57 +97,6 @@ struct Columns {
   }
   if (columns.speculation) std::ranges::move(speculation_cells(*row.speculation), std::back_inserter(cells));
   return cells;
-}
-
-[[nodiscard]] Json text_json(const std::optional<engine::TextEvaluation>& text) {
-  if (!text) return nullptr;
-  Json by_position = Json::array();
-  for (const engine::PositionLoss& each : text->by_position)
-    by_position.push_back({{"begin", each.begin},
-                           {"end", each.end},
-                           {"tokens", each.loss.num_tokens},
-                           {"loss", each.loss.num_tokens > 0 ? Json(each.loss.mean()) : Json()}});
-  Json result{{"tokens", text->loss.num_tokens}, {"loss", text->loss.mean()}, {"perplexity", text->loss.perplexity()},
-              {"by_position", by_position},      {"mean_kl", nullptr},        {"top1_agreement", nullptr}};
-  if (text->agreement) {
-    result["mean_kl"] = text->agreement->mean_kl();
-    result["top1_agreement"] = text->agreement->top1();
-  }
-  return result;
-}
-
-[[nodiscard]] Json row_json(const EvaluationTasks& tasks, const EvaluationRow& row) {
-  Json choices = Json::array();
-  for (std::size_t index = 0; index < row.choices.size(); ++index) {
-    const ChoiceEvaluation& each = row.choices[index];
-    choices.push_back({{"file", tasks.question_files[index]},
-                       {"items", each.num_items},
-                       {"accuracy", share(each.right, each)},
-                       {"accuracy_per_character", share(each.right_per_character, each)}});
-  }
-  Json decode;
-  if (row.decode_step)
-    decode = {{"batch", tasks.decode.batch},
-              {"context_tokens", tasks.decode.context},
-              {"steps", tasks.decode.steps},
-              {"step_seconds", row.decode_step->value()},
-              {"tokens_per_second", decode_rate(tasks, *row.decode_step)}};
-  Json json{{"model", row.model},
-            {"num_attention_heads", row.num_attention_heads},
-            {"num_key_value_heads", row.num_key_value_heads},
-            {"kv_cache_dtype", name(row.kv_cache_dtype)},
-            {"activations", name(row.activations)},
-            {"kv_retention", retention_json(row.retention)},
-            {"text", text_json(row.text)},
-            {"choices", choices},
-            {"weight_bytes", row.weight_bytes.value()},
-            {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
-            {"kv_bytes_per_sequence", row.kv_bytes_per_sequence.value()},
-            {"kv_bytes_loaded", row.kv_bytes_loaded.value()},
-            {"decode", decode}};
-  if (!row.experts.is_empty()) json["experts"] = expert_json(row.experts);
-  if (row.speculation) json["speculation"] = speculation_json(*row.speculation);
-  return json;
 }
 
 [[nodiscard]] bool goes_beyond_context(const EvaluationTasks& tasks) {
@@ -213,23 +146,18 @@ struct Columns {
 
 }  // namespace
 
+DraftFigures check_drafts(const engine::SpeculationCheck& check) {
+  return {.counts = check.drafts, .drafting = check.drafting, .verifying = check.verifying};
+}
+
 Report evaluation_report(const study::EvaluationAnswer& answer) {
   const EvaluationTasks& tasks = answer.tasks;
   const std::vector<EvaluationRow>& rows = answer.rows;
   const Columns columns = columns_of(tasks, rows);
-  Report report{"dculab/evaluate/1", heading(tasks, columns), {}, Json::object()};
+  Report report{"dculab/evaluate/1", heading(tasks, columns), {}, json_of(ToldEvaluations{tasks, rows})};
   Table table;
   table.columns = column_names(tasks, columns);
-  report.json["text_file"] = tasks.text_file.empty() ? Json() : Json(tasks.text_file);
-  report.json["window_tokens"] = tasks.text_file.empty() ? Json() : Json(tasks.window);
-  report.json["context_tokens"] = tasks.context;
-  report.json["streamed"] = tasks.mode == engine::ScoringMode::streamed;
-  report.json["reference"] = tasks.reference.empty() ? Json() : Json(tasks.reference);
-  report.json["rows"] = Json::array();
-  for (const EvaluationRow& row : rows) {
-    table.rows.push_back(cells_of(tasks, columns, row));
-    report.json["rows"].push_back(row_json(tasks, row));
-  }
+  for (const EvaluationRow& row : rows) table.rows.push_back(cells_of(tasks, columns, row));
   report.tables.push_back(std::move(table));
   if (goes_beyond_context(tasks)) report.tables.push_back(position_table(rows));
   return report;

@@ -1,7 +1,5 @@
 #include "present/engine/expert_report.hpp"
 
-#include "sim/tables/expert_batch.hpp"
-
 namespace dculab::present {
 namespace {
 
@@ -29,12 +27,6 @@ std::string expert_heading() {
          "in the choices of its layer; means over the layers";
 }
 
-Json expert_json(const ExpertHistogram& experts) {
-  return {{"distinct_per_step", experts.distinct_experts()},
-          {"hottest_share", experts.hottest_share()},
-          {"choices", experts.choices}};
-}
-
 std::string compute_bound_text(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const auto from = [&](const ExpertLoad& load) {
     EngineOptions loaded = options;
@@ -45,16 +37,6 @@ std::string compute_bound_text(const sim::Machine& machine, const ModelShape& mo
   if (options.expert_load == even) return "experts' products are " + from(even);
   return "experts' products are " + from(even) + " with even loads, " + from(options.expert_load) +
          " with the load asked for";
-}
-
-Json compute_bound_json(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
-  const auto batch = sim::compute_bound_batch(machine, model, options);
-  if (!batch) return nullptr;
-  return {{"tokens", batch->tokens},
-          {"touched_experts", batch->touched},
-          {"mean_rows", batch->mean_rows},
-          {"longest_rows", batch->longest_rows},
-          {"widens_longer", batch->widens_longer}};
 }
 
 }  // namespace dculab::present

@@ -7,6 +7,7 @@
 
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
+#include "present/engine/probe_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -68,11 +69,6 @@ template <class ByRows, class MakeCell>
   return table;
 }
 
-[[nodiscard]] std::string_view name_of(engine::ExchangeKind kind) {
-  constexpr std::array<std::string_view, 3> kNames{"meeting", "all-reduce", "all-to-all"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 // A row for each size, a column for each kind and number of processes.
 [[nodiscard]] Table exchange_table(const engine::HostMeasurements& host) {
   Table table;
@@ -80,7 +76,7 @@ template <class ByRows, class MakeCell>
   table.columns = {"bytes of each"};
   std::map<double, std::vector<Cell>> rows;
   for (const engine::ExchangeMeasurement& each : host.exchanges) {
-    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    const std::string column = std::string(exchange_name(each.kind)) + ", " + std::to_string(each.ranks);
     if (std::ranges::find(table.columns, column) == table.columns.end()) table.columns.push_back(column);
   }
   for (const engine::ExchangeMeasurement& each : host.exchanges) {
@@ -89,7 +85,7 @@ template <class ByRows, class MakeCell>
       row.resize(table.columns.size(), Cell(""));
       row.front() = Cell(each.bytes > Bytes() ? config::short_text(each.bytes) : "", each.bytes.value());
     }
-    const std::string column = std::string(name_of(each.kind)) + ", " + std::to_string(each.ranks);
+    const std::string column = std::string(exchange_name(each.kind)) + ", " + std::to_string(each.ranks);
     const auto place = std::ranges::find(table.columns, column) - table.columns.begin();
     row[static_cast<std::size_t>(place)] = Cell(config::short_text(each.time.median), each.time.median.value());
   }
@@ -109,48 +105,10 @@ template <class ByRows, class MakeCell>
           matmul_table(in_memory + is_short, machine.short_matmul_dram_shares, share_cell)};
 }
 
-void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, sim::RateByRows>& all_rates,
-                 const std::map<sim::MatmulKernel, sim::ShareByRows>& all_shares) {
-  const auto entry = [in_features](const sim::MatmulKernel& kernel, int rows) {
-    return Json{{"kernel", name(kernel)}, {"in_features", in_features}, {"rows", rows}};
-  };
-  for (const auto& [kernel, rates] : all_rates)
-    for (const auto& [rows, rate] : rates)
-      json["matmul_rates"].emplace_back(entry(kernel, rows))["flop_per_second"] = rate.value();
-  for (const auto& [kernel, shares] : all_shares)
-    for (const auto& [rows, share] : shares)
-      json["matmul_dram_shares"].emplace_back(entry(kernel, rows))["share"] = share;
-}
-
-[[nodiscard]] Json host_json(const engine::HostMeasurements& host, const sim::Machine& machine) {
-  Json json{{"cpu", host.cpu}, {"vector_target", host.vector_target}, {"threads", host.threads}};
-  json["clock_hertz"] = host.clock.value();
-  for (const sim::MemoryLevel& level : machine.memory)
-    json["memory"].push_back({{"name", level.name},
-                              {"size_bytes", level.size.value()},
-                              {"bandwidth_bytes_per_second", level.bandwidth.value()},
-                              {"latency_seconds", level.latency.value()},
-                              {"outstanding", level.outstanding},
-                              {"kept_for_seconds", level.kept_for.value()}});
-  for (const engine::PeakMeasurement& peak : host.peaks)
-    for (const engine::ArithmeticRate& rate : peak.rate)
-      json["peaks"].push_back(
-          {{"name", peak.name}, {"threads", rate.threads}, {"flop_per_second", rate.rate.highest.value()}});
-  for (const engine::ExchangeMeasurement& each : host.exchanges)
-    json["exchanges"].push_back({{"kind", name_of(each.kind)},
-                                 {"processes", each.ranks},
-                                 {"bytes", each.bytes.value()},
-                                 {"seconds", each.time.median.value()},
-                                 {"lowest_seconds", each.time.lowest.value()}});
-  add_matmuls(json, sim::kLongRow, machine.matmul_rates, machine.matmul_dram_shares);
-  add_matmuls(json, sim::kShortRow, machine.short_matmul_rates, machine.short_matmul_dram_shares);
-  json["foreign_load"] = host.foreign_load;
-  return json;
-}
-
 [[nodiscard]] Table gpu_table(const engine::GpuMeasurements& gpu) {
   Table table;
   table.columns = {"", "size", "measured"};
+  table.csv_columns = {"what", "size", "measured"};
   const auto add = [&table](const char* what, const std::string& size, const auto& figure) {
     table.rows.push_back({what, size, Cell(config::short_text(figure), figure.value())});
   };
@@ -167,29 +125,15 @@ void add_matmuls(Json& json, int in_features, const std::map<sim::MatmulKernel, 
   return table;
 }
 
-[[nodiscard]] Json gpu_json(const engine::GpuMeasurements& gpu, bool emulated) {
-  Json json{{"device", gpu.device.name},
-            {"emulated", emulated},
-            {"compute_units", gpu.device.compute_units},
-            {"wave_size", gpu.device.wave_size},
-            {"memory_bytes", gpu.device.memory.value()},
-            {"copy_bytes_per_second", gpu.copy_bandwidth().value()},
-            {"read_bytes_per_second", gpu.read.value()},
-            {"launch_seconds", gpu.launch.value()},
-            {"host_launch_seconds", gpu.host_launch.value()},
-            {"upload_bytes_per_second", gpu.upload.value()},
-            {"download_bytes_per_second", gpu.download.value()},
-            {"f16_flop_per_second", gpu.product.f16.value()},
-            {"f32_flop_per_second", gpu.product.f32.value()}};
-  for (const engine::CopyRate& copy : gpu.copy)
-    json["copies"].push_back({{"bytes", copy.size.value()}, {"bytes_per_second", copy.rate.value()}});
-  return json;
-}
-
 }  // namespace
 
+std::string_view exchange_name(engine::ExchangeKind kind) {
+  constexpr std::array<std::string_view, 3> kNames{"meeting", "all-reduce", "all-to-all"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 Report host_probe_report(const engine::HostMeasurements& host, const sim::Machine& machine) {
-  Report report{"dculab/probe/1", {}, {}, host_json(host, machine)};
+  Report report{"dculab/probe/1", {}, {}, json_of(ToldHost{host, machine})};
   report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
                                              std::to_string(host.threads) + " threads " +
                                              config::short_text(machine.overheads.kernel_launch)};
@@ -205,7 +149,7 @@ Report host_probe_report(const engine::HostMeasurements& host, const sim::Machin
 
 Report gpu_probe_report(const engine::GpuMeasurements& gpu, engine::DeviceReality reality) {
   const bool emulated = reality == engine::DeviceReality::emulated;
-  Report report{"dculab/probe-gpu/1", {}, {gpu_table(gpu)}, gpu_json(gpu, emulated)};
+  Report report{"dculab/probe-gpu/1", {}, {gpu_table(gpu)}, json_of(ToldGpu{gpu, emulated})};
   report.heading.push_back(gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
                            " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +
                            config::short_text(gpu.device.memory) + " memory");

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "present/engine/regroup_fields.hpp"
+
 namespace dculab::present {
 namespace {
 
@@ -21,23 +23,11 @@ namespace {
   return similarity ? Cell(number(*similarity), *similarity) : Cell("-", "");
 }
 
-[[nodiscard]] Json json_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-[[nodiscard]] Json layer_json(std::size_t layer, const engine::RegroupedLayer& grouped) {
-  return {{"layer", layer},
-          {"groups", grouped.groups},
-          {"weights", grouped.weights},
-          {"key_factors", grouped.factors.k},
-          {"value_factors", grouped.factors.v},
-          {"similarity_inside", json_or_null(grouped.similarity.inside)},
-          {"similarity_between", json_or_null(grouped.similarity.between)},
-          {"neighbours_inside", json_or_null(grouped.neighbours.inside)},
-          {"neighbours_between", json_or_null(grouped.neighbours.between)}};
-}
-
 [[nodiscard]] Table layers_table(const engine::Regrouping& result, const std::string& similarity) {
   Table table;
   table.columns = {"layer", "KV heads that became one", "inside", "between", "neighbours inside", "between"};
+  table.csv_columns = table.columns;
+  table.csv_columns.back() = "neighbours between";
   for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
     const engine::RegroupedLayer& grouped = result.layers[layer];
     table.rows.push_back({std::to_string(layer), groups_text(grouped.groups),
@@ -78,17 +68,6 @@ namespace {
   return text;
 }
 
-[[nodiscard]] double kv_bytes(const ModelShape& before, int kv_heads) {
-  const int head_dim = before.heads().head_dim;
-  return kv_storage(Dtype::f16, 2.0 * kv_heads * head_dim, head_dim).value();
-}
-
-[[nodiscard]] int all_kv_heads(const engine::Regrouping& result) {
-  std::size_t count = 0;
-  for (const engine::RegroupedLayer& layer : result.layers) count += layer.groups.size();
-  return static_cast<int>(count);
-}
-
 // Of QCQA: the best error for every number of KV heads. The table has those of whole heads on average.
 [[nodiscard]] Table front_table(const ModelShape& before, const engine::Regrouping& result) {
   Table table;
@@ -98,8 +77,8 @@ namespace {
   for (const engine::LayersPoint& point : result.front) {
     if (point.kv_heads % layers != 0 && point.kv_heads != taken) continue;
     const double average = static_cast<double>(point.kv_heads) / layers;
-    table.rows.push_back({std::to_string(point.kv_heads), Cell(number(average), average),
-                          Cell(number(kv_bytes(before, point.kv_heads)), kv_bytes(before, point.kv_heads)),
+    const double bytes = f16_kv_bytes(before, point.kv_heads).value();
+    table.rows.push_back({std::to_string(point.kv_heads), Cell(number(average), average), Cell(number(bytes), bytes),
                           Cell(number(point.error / layers), point.error / layers),
                           point.kv_heads == taken ? "taken" : ""});
   }
@@ -107,41 +86,25 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json front_json(const ModelShape& before, const engine::Regrouping& result) {
-  Json points = Json::array();
-  for (const engine::LayersPoint& point : result.front)
-    points.push_back({{"kv_heads", point.kv_heads},
-                      {"kv_bytes_per_token_f16", kv_bytes(before, point.kv_heads)},
-                      {"error", point.error / before.num_layers()}});
-  return points;
-}
-
 }  // namespace
 
+Bytes f16_kv_bytes(const ModelShape& before, int kv_heads) {
+  const int head_dim = before.heads().head_dim;
+  return kv_storage(Dtype::f16, 2.0 * kv_heads * head_dim, head_dim);
+}
+
+int all_kv_heads(const engine::Regrouping& result) {
+  std::size_t count = 0;
+  for (const engine::RegroupedLayer& layer : result.layers) count += layer.groups.size();
+  return static_cast<int>(count);
+}
+
 Report regroup_report(const study::RegroupQuestion& question, const study::RegroupedFolder& made) {
-  const engine::RegroupOptions& options = question.options;
   const engine::Regrouping& result = made.result;
-  Report report{"dculab/regroup/1", {}, {}, Json::object()};
+  Report report{"dculab/regroup/1", {}, {}, json_of(ToldRegrouping{question, made})};
   report.heading = {summary(question, made), "written to " + question.folder};
-  report.tables.push_back(layers_table(result, similarity_text(options)));
+  report.tables.push_back(layers_table(result, similarity_text(question.options)));
   if (!result.front.empty()) report.tables.push_back(front_table(made.before, result));
-  report.json = {{"model", made.before.name},
-                 {"num_key_value_heads_before", made.before.heads().num_key_value_heads},
-                 {"num_key_value_heads", options.num_key_value_heads},
-                 {"method", name(options.method)},
-                 {"similarity", name(options.similarity)},
-                 {"compare", name(options.compared)},
-                 {"error", name(options.error)},
-                 {"seed", options.search.seed},
-                 {"merge", name(options.merge)},
-                 {"calibration_tokens", made.calibration_tokens},
-                 {"kv_heads_of_all_layers", all_kv_heads(result)},
-                 {"kv_bytes_per_token_f16", kv_bytes(made.before, all_kv_heads(result))},
-                 {"folder", question.folder}};
-  report.json["front"] = front_json(made.before, result);
-  report.json["layers"] = Json::array();
-  for (std::size_t layer = 0; layer < result.layers.size(); ++layer)
-    report.json["layers"].push_back(layer_json(layer, result.layers[layer]));
   return report;
 }
 

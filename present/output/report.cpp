@@ -6,6 +6,9 @@ namespace dculab::present {
 
 Cell::Cell(std::string shown, double exact) : text(std::move(shown)), raw(exact_number(exact)) {}
 
+Cell::Cell(std::string shown, double low, double high)
+    : text(std::move(shown)), raw(exact_number(low)), raw_high(exact_number(high)) {}
+
 void add_warnings(Report& report, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     const std::string line = "warning: " + warning;
@@ -13,12 +16,6 @@ void add_warnings(Report& report, const std::vector<std::string>& warnings) {
     report.heading.push_back(line);
     report.json["warnings"].push_back(warning);
   }
-}
-
-Json choices_json(const std::vector<std::pair<std::string, std::string>>& choices) {
-  Json json = Json::object();
-  for (const auto& [key, value] : choices) json[key] = value;
-  return json;
 }
 
 std::string csv_field(const std::string& text) {

@@ -1,6 +1,7 @@
 #include "present/output/show.hpp"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "files/output.hpp"
@@ -54,13 +55,35 @@ void print_table(std::ostream& out, const Table& table) {
   for (const std::string& note : table.notes) out << note << '\n';
 }
 
+// None is empty, and no two are alike.
+[[nodiscard]] std::vector<std::string> csv_names(const Table& table) {
+  std::vector<std::string> names = table.csv_columns.empty() ? table.columns : table.csv_columns;
+  std::map<std::string, int> times;
+  for (std::size_t column = 0; column < names.size(); ++column) {
+    std::string& name = names[column];
+    if (name.empty()) name = "column " + std::to_string(column + 1);
+    if (const int time = ++times[name]; time > 1) name += " " + std::to_string(time);
+  }
+  return names;
+}
+
+// A column of intervals becomes two: "NAME low", "NAME high".
 void print_csv(std::ostream& out, const Table& table) {
-  for (std::size_t column = 0; column < table.columns.size(); ++column)
-    out << (column > 0 ? "," : "") << csv_field(table.columns[column]);
+  const std::vector<std::string> names = csv_names(table);
+  std::vector<bool> has_ends;
+  for (std::size_t column = 0; column < names.size(); ++column)
+    has_ends.push_back(std::ranges::any_of(
+        table.rows, [column](const auto& row) { return column < row.size() && row[column].raw_high; }));
+  for (std::size_t column = 0; column < names.size(); ++column) {
+    out << (column > 0 ? "," : "") << csv_field(names[column] + (has_ends[column] ? " low" : ""));
+    if (has_ends[column]) out << "," << csv_field(names[column] + " high");
+  }
   out << '\n';
   for (const auto& row : table.rows) {
-    for (std::size_t column = 0; column < row.size(); ++column)
+    for (std::size_t column = 0; column < row.size(); ++column) {
       out << (column > 0 ? "," : "") << csv_field(row[column].raw);
+      if (has_ends[column]) out << "," << csv_field(row[column].raw_high.value_or(""));
+    }
     out << '\n';
   }
 }

@@ -4,30 +4,28 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
-#include "present/study/held_out_report.hpp"
+#include "present/study/calibration_fields.hpp"
 
 namespace dculab::present {
 namespace {
+
+constexpr const char* kCalibrateSchema = "dculab/calibrate/1";
 
 [[nodiscard]] std::string parameter_text(const std::string& key, double value) {
   const bool is_time = key.starts_with("overheads.") || key == "stack.reached.block_lookup";
   return is_time ? config::short_text(Seconds(value)) : number(value);
 }
 
-void add_parameters(const sim::Fit& fit, Report& report) {
+void add_fitted_parameters(const sim::Fit& fit, Report& report) {
   Table table;
   table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
+  table.csv_columns = {"parameter", "prior", "fitted", "± (log)", "note"};
   for (const sim::FittedParameter& parameter : fit.parameters) {
     const bool identified = study::is_identified(parameter);
     table.rows.push_back({parameter.key, Cell(parameter_text(parameter.key, parameter.prior), parameter.prior),
                           Cell(parameter_text(parameter.key, parameter.value), parameter.value),
                           Cell(number(parameter.log_sigma, 2), parameter.log_sigma),
                           identified ? "" : "not identified by these traces"});
-    report.json["parameters"].push_back({{"key", parameter.key},
-                                         {"prior", parameter.prior},
-                                         {"value", parameter.value},
-                                         {"log_sigma", parameter.log_sigma},
-                                         {"identified", identified}});
   }
   report.tables.push_back(std::move(table));
 }
@@ -37,29 +35,8 @@ void add_parameters(const sim::Fit& fit, Report& report) {
          percent(error.p90_abs_error) + ", bias " + percent(error.bias);
 }
 
-void add_fit_error(const char* key, const sim::ErrorSummary& error, Report& report) {
-  report.tables.back().notes.push_back(std::string(key) + ": " + fit_error_text(error));
-  report.json[key] = {{"count", error.count},
-                      {"median_abs_error", error.median_abs_error},
-                      {"p90_abs_error", error.p90_abs_error},
-                      {"bias", error.bias}};
-}
-
-}  // namespace
-
-void add_calibration(const study::BelievedSteps& believed, const study::TraceCalibration& calibration, Report& report) {
-  add_refusals(believed.refused, report);
-  add_parameters(calibration.fit, report);
-  add_fit_error("fitted", calibration.fit.error, report);
-  if (const auto& score = calibration.held_out) {
-    add_fit_error("held_out", score->error, report);
-    add_held_out_ops(*score, believed.steps, report);
-    add_block_size_regret(*score, believed.steps, report);
-  }
-  const double factor = calibration.interval_factor();
-  report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " + number(factor) +
-                                        " (conformal, five-fold cross-validation)");
-  report.json["interval_factor"] = factor;
+void note_fit_error(const char* of, const sim::ErrorSummary& error, Report& report) {
+  report.tables.back().notes.push_back(std::string(of) + ": " + fit_error_text(error));
 }
 
 void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, Report& report) {
@@ -70,16 +47,53 @@ void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, 
     if (kind != sim::PriceKind::hardware) table.columns.emplace_back(name);
   for (const auto& [machine, stack, intervals] : learned) {
     std::vector<Cell> row{machine, stack, std::to_string(intervals.rows)};
-    Json entry{{"machine", machine}, {"stack", stack}, {"rows", intervals.rows}};
-    for (const auto& [word, kind] : sim::kPriceKinds) {
-      const double factor = intervals.factors.at(kind);
-      if (kind != sim::PriceKind::hardware) row.emplace_back(number(factor), factor);
-      entry[std::string(word)] = factor;
-    }
+    for (const auto& [word, kind] : sim::kPriceKinds)
+      if (kind != sim::PriceKind::hardware)
+        row.emplace_back(number(intervals.factors.at(kind)), intervals.factors.at(kind));
     table.rows.push_back(std::move(row));
-    report.json["intervals"].push_back(std::move(entry));
   }
   report.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,
+                                const study::TraceCalibration& calibration) {
+  Report report{kCalibrateSchema, believed.refused, {}, Json::object()};
+  ToldTraceCalibration told{machine, believed, calibration};
+  add_fitted_parameters(calibration.fit, report);
+  note_fit_error("fitted", calibration.fit.error, report);
+  if (const auto& score = calibration.held_out) {
+    note_fit_error("held_out", score->error, report);
+    told.held_out_ops = add_held_out_ops(*score, believed.steps, report);
+    told.regret = add_block_size_regret(*score, believed.steps, report);
+  }
+  report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " +
+                                        number(calibration.interval_factor()) +
+                                        " (conformal, five-fold cross-validation)");
+  report.json = json_of(told);
+  return report;
+}
+
+std::vector<FittedError> fitted_errors(const study::ScoreSummary& before, const study::ScoreSummary& after) {
+  std::vector<FittedError> errors;
+  for (std::size_t group = 0; group < before.groups.size(); ++group)
+    if (before.groups[group].by == "kind")
+      errors.push_back({before.groups[group].name, before.groups[group].score, after.groups[group].score});
+  errors.push_back({"all", before.all, after.all});
+  return errors;
+}
+
+Report points_calibration_report(const PointsCalibration& calibration) {
+  Report report{kCalibrateSchema, {}, {}, json_of(calibration)};
+  add_left_out_lines(calibration.left_out, report);
+  add_learned_line(calibration.learned, report);
+  add_fitted_errors(calibration.errors, report);
+  add_learned_intervals(calibration.intervals, report);
+  report.tables.back().notes.push_back(
+      "wrote " + std::to_string(calibration.files.size()) + " machine and stack files below " + calibration.folder +
+      "; every command reads them with DCULAB_DATA=" + calibration.folder + " in the environment");
+  return report;
 }
 
 }  // namespace dculab::present

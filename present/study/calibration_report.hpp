@@ -1,18 +1,35 @@
 // What a calibration fitted, as tables and JSON: parameters and errors of one on traces, intervals of one on points.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "present/output/report.hpp"
+#include "present/study/validation_report.hpp"
 #include "study/calibrate/catalog.hpp"
 #include "study/calibrate/trace_calibration.hpp"
 
 namespace dculab::present {
 
-// On traces: refused steps, parameters, errors and, where steps were held out, what the fit says of them.
-void add_calibration(const study::BelievedSteps& believed, const study::TraceCalibration& calibration, Report& report);
+// On traces: refused steps, parameters, errors and, where steps were held out, what the fit says of them. `machine`:
+// the name of the one that it started from.
+[[nodiscard]] Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,
+                                              const study::TraceCalibration& calibration);
 
-// On points: a row for each machine and stack.
-void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, Report& report);
+// On points.
+struct PointsCalibration {
+  const study::Scores& left_out;
+  const sim::PointCalibration& learned;
+  std::vector<FittedError> errors;  // by kind, and of all
+  std::vector<study::LearnedIntervals> intervals;
+  std::string folder;
+  std::vector<std::string> files;  // below it, that were written
+};
+
+// Errors by kind, then all, of the points before and after the fit.
+[[nodiscard]] std::vector<FittedError> fitted_errors(const study::ScoreSummary& before,
+                                                     const study::ScoreSummary& after);
+
+[[nodiscard]] Report points_calibration_report(const PointsCalibration& calibration);
 
 }  // namespace dculab::present

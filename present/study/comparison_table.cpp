@@ -52,20 +52,10 @@ Table served_replica_table(const engine::ServedWorkload& served) {
   return table;
 }
 
-Json served_replica_json(const engine::ServedWorkload& served) {
-  Json json = Json::array();
-  for (const engine::ServedReplica& replica : served.replicas)
-    json.push_back({{"role", name(replica.role)},
-                    {"role_switches", replica.role_switches},
-                    {"requests", replica.requests},
-                    {"steps", replica.num_steps},
-                    {"preemptions", replica.num_preemptions},
-                    {"utilization", replica.busy / served.metrics.duration()},
-                    {"prompts_handed_over", replica.handed_over},
-                    {"bytes_handed_over", replica.handed_over_bytes.value()},
-                    {"sending_seconds", replica.sending.value()},
-                    {"receiving_seconds", replica.receiving.value()}});
-  return json;
+std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served) {
+  std::vector<ToldReplica> replicas;
+  for (const engine::ServedReplica& replica : served.replicas) replicas.push_back({replica, served.metrics.duration()});
+  return replicas;
 }
 
 Cell figure_cell(const std::string& metric, double value) {
@@ -86,12 +76,13 @@ Table comparison_table(const std::map<std::string, double>& simulated, const std
   return table;
 }
 
-Json comparison_json(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
-  Json json = Json::object();
+std::vector<std::pair<std::string, ComparedFigure>> compared_figures(const std::map<std::string, double>& simulated,
+                                                                     const std::map<std::string, double>& measured) {
+  std::vector<std::pair<std::string, ComparedFigure>> figures;
   for (const std::string metric : kCompared)
     if (simulated.contains(metric) && measured.contains(metric))
-      json[metric] = {{"simulated", simulated.at(metric)}, {"measured", measured.at(metric)}};
-  return json;
+      figures.emplace_back(metric, ComparedFigure{simulated.at(metric), measured.at(metric)});
+  return figures;
 }
 
 }  // namespace dculab::present

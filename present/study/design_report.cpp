@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
-#include "present/values/leaning_report.hpp"
-#include "present/values/machine_figures.hpp"
-#include "sim/hardware/figure.hpp"
+#include "present/study/predicted_fields.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/scenario/axis_title.hpp"
 
@@ -46,29 +44,12 @@ constexpr std::string_view kMachineKeys = "machine.";
   row.emplace_back(std::to_string(design.model.heads().group_size()));
   row.emplace_back(std::to_string(design.choice.block_size));
   row.emplace_back(config::short_text(design.seconds), design.seconds.value());
-  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high));
+  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high),
+                   design.trust.low.value(), design.trust.high.value());
   const double change = design.seconds / first - 1;
   row.push_back(is_first ? Cell("", 0) : Cell(signed_percent(change, 2), change));
   row.emplace_back(design.bound);
   return row;
-}
-
-[[nodiscard]] Json design_json(const study::DecidedDesign& design) {
-  Json choices = Json::object(), figures = Json::object();
-  for (const auto& [key, value] : design.choices) {
-    choices[key] = value;
-    if (key.starts_with(kMachineKeys))
-      figures[key.substr(kMachineKeys.size())] = *sim::figure_value(design.machine, key.substr(kMachineKeys.size()));
-  }
-  return {{"choices", choices},
-          {"figures", figures},
-          {"num_key_value_heads", design.choice.kv_heads},
-          {"group_size", design.model.heads().group_size()},
-          {"block_size", design.choice.block_size},
-          {"step_seconds", design.seconds.value()},
-          {"interval_seconds", {design.trust.low.value(), design.trust.high.value()}},
-          {"basis", sim::name(design.trust.basis)},
-          {"bound", design.bound}};
 }
 
 // How the choice moves from design to design.
@@ -112,21 +93,17 @@ constexpr std::string_view kMachineKeys = "machine.";
   return table;
 }
 
-void add_design_study(const std::string& model, const study::DesignStudy& study, Report& report) {
-  for (const study::DecidedDesign& design : study.designs) add_warnings(report, design.refused);
-  Json json{{"machine", study.own.name}, {"points", Json::array()}};
-  for (const study::DecidedDesign& design : study.designs) json["points"].push_back(design_json(design));
-  report.tables.push_back(design_table(model, study));
-  json["leans_on"] = add_leanings(study.own, study.leanings, report);
-  const sim::Machine& last = study.designs.back().machine;
-  if (last.redesign) json["redesign"] = redesign_json(last);
-  report.json["designs"].push_back(std::move(json));
-}
-
 }  // namespace
 
 void add_designs(const std::string& model, const std::vector<study::DesignStudy>& studies, Report& report) {
-  for (const study::DesignStudy& study : studies) add_design_study(model, study, report);
+  DesignStudies told;
+  for (const study::DesignStudy& study : studies) {
+    for (const study::DecidedDesign& design : study.designs) add_warnings(report, design.refused);
+    report.tables.push_back(design_table(model, study));
+    told.designs.push_back(ToldDesigns{study, note_leanings(study.own, study.leanings, report.tables.back())});
+    set_of_machine(told.machine_facts, study.own.name, machine_facts(study.own));
+  }
+  report.json.update(json_of(told));
 }
 
 }  // namespace dculab::present

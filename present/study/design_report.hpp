@@ -9,7 +9,7 @@
 
 namespace dculab::present {
 
-// A table for each machine, and JSON under "designs". `model`: its name.
+// A table for each machine, and JSON (predicted_fields.hpp). `model`: its name.
 void add_designs(const std::string& model, const std::vector<study::DesignStudy>& studies, Report& report);
 
 }  // namespace dculab::present

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
-#include "present/study/variant_text.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/study/comparison_fields.hpp"
 #include "study/decide/attention_difference.hpp"
 
 namespace dculab::present {
@@ -95,34 +94,6 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json group_json(const study::GroupChoice& choices, const study::AccuracyCurve& curve,
-                              const config::AccuracyChoice& accuracy) {
-  Json json{{"machine", choices.machine}, {"points", Json::array()}};
-  for (std::size_t index = 0; index < choices.costs.size(); ++index) {
-    Json point = present::to_json(choices.costs[index]);
-    point["num_key_value_heads"] = choices.costs[index].model.heads().num_key_value_heads;
-    point["group_size"] = choices.costs[index].model.heads().group_size();
-    point["kv_bytes_per_token"] = study::kv_bytes(choices.costs[index]).value();
-    if (const study::GroupAccuracy* measured = study::accuracy_of(curve, choices.costs[index])) {
-      point[curve.metric] = measured->figure;
-      point["loss"] = measured->loss;
-      point["method"] = measured->method;
-    }
-    point["pareto"] = static_cast<bool>(choices.front[index]);
-    json["points"].push_back(std::move(point));
-  }
-  json["reason"] = group_reason(choices, curve, accuracy);
-  if (!choices.verdict) return json;
-  json["recommendation"] = {
-      {"num_key_value_heads", choices.costs[choices.verdict->chosen].model.heads().num_key_value_heads}};
-  if (choices.verdict->runner_up) {
-    json["runner_up"] = {
-        {"num_key_value_heads", choices.costs[*choices.verdict->runner_up].model.heads().num_key_value_heads},
-        {"speed", choices.faster(*choices.verdict->runner_up, choices.verdict->chosen)}};
-  }
-  return json;
-}
-
 }  // namespace
 
 void add_groups(const config::Scenario& scenario, const study::GroupStudy& study, Report& report) {
@@ -134,17 +105,19 @@ void add_groups(const config::Scenario& scenario, const study::GroupStudy& study
   for (const study::GroupChoice& choices : study.machines)
     for (const study::VariantCost& cost : choices.costs) add_warnings(report, cost.refused);
   report.tables.push_back(group_summary_table(study.machines));
-  report.json["speed_model"] = scenario.model.name;
-  report.json["accuracy_model"] = accuracy.model;
-  report.json["tolerance"] = accuracy.tolerance;
-  report.json["speed_tie"] = accuracy.speed_tie;
-  report.json["machines"] = Json::array();
+  GroupStudies told{scenario.model.name, accuracy.model, accuracy.tolerance, accuracy.speed_tie};
   for (const study::GroupChoice& choices : study.machines) {
+    const sim::Machine& machine = choices.costs.front().machine;
     report.tables.push_back(group_machine_table(choices, study.curve, accuracy));
-    Json json = group_json(choices, study.curve, accuracy);
-    json["leans_on"] = add_leanings(choices.costs.front().machine, study::leanings_of(choices), report);
-    report.json["machines"].push_back(std::move(json));
+    ToldGroups group{choices, study.curve, group_reason(choices, study.curve, accuracy)};
+    if (const auto leanings = study::leanings_of(choices)) {
+      if (!told.machine_facts) told.machine_facts.emplace();
+      set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
+      group.leans_on = note_leanings(machine, *leanings, report.tables.back());
+    }
+    told.machines.push_back(group);
   }
+  report.json.update(json_of(told));
 }
 
 }  // namespace dculab::present

@@ -7,7 +7,7 @@
 
 namespace dculab::present {
 
-// A table of all machines, then one of each, and JSON under "machines". Precondition: scenario.accuracy.
+// A table of all machines, then one of each, and JSON (comparison_fields.hpp). Precondition: scenario.accuracy.
 void add_groups(const config::Scenario& scenario, const study::GroupStudy& study, Report& report);
 
 }  // namespace dculab::present

@@ -4,55 +4,39 @@
 #include <utility>
 
 #include "study/calibrate/held_out.hpp"
-#include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::present {
 
-void add_refusals(const std::vector<sim::FloorViolation>& violations, const Trace& trace, Report& report) {
-  add_refusals(study::refusal_lines(violations, trace), report);
-}
-
-void add_refusals(const std::vector<std::string>& lines, Report& report) {
-  if (!report.json.contains("refused")) report.json["refused"] = Json::array();
-  for (const std::string& line : lines) {
-    report.heading.push_back(line);
-    report.json["refused"].push_back(line);
-  }
-}
-
-void add_held_out_ops(const sim::HoldOutScore& score, const std::vector<TraceStep>& steps, Report& report) {
+std::optional<std::vector<std::pair<std::string, sim::ErrorSummary>>> add_held_out_ops(
+    const sim::HoldOutScore& score, const std::vector<TraceStep>& steps, Report& report) {
   const auto errors = study::held_out_op_errors(score, steps);
-  if (errors.empty()) return;
+  if (errors.empty()) return std::nullopt;
   Table table;
   table.title = "Held-out steps, op by op: error = predicted / measured - 1";
   table.columns = {"op", "rows", "median |error|", "P90 |error|", "bias"};
-  for (const auto& [op, error] : errors) {
+  for (const auto& [op, error] : errors)
     table.rows.push_back(
         {op, Cell(std::to_string(error.count)), Cell(percent(error.median_abs_error), error.median_abs_error),
          Cell(percent(error.p90_abs_error), error.p90_abs_error), Cell(percent(error.bias), error.bias)});
-    report.json["held_out_ops"][op] = {{"count", error.count},
-                                       {"median_abs_error", error.median_abs_error},
-                                       {"p90_abs_error", error.p90_abs_error},
-                                       {"bias", error.bias}};
-  }
   report.tables.push_back(std::move(table));
+  return std::vector<std::pair<std::string, sim::ErrorSummary>>(errors.begin(), errors.end());
 }
 
-void add_block_size_regret(const sim::HoldOutScore& score, const std::vector<TraceStep>& steps, Report& report) {
+std::optional<std::vector<BlockSizeRegret>> add_block_size_regret(const sim::HoldOutScore& score,
+                                                                  const std::vector<TraceStep>& steps, Report& report) {
   Table table;
   table.title = "KV block size by prediction: what following it costs in measured time, over all steps";
   table.columns = {"KV heads", "predicted best", "measured best", "regret", "worst of single batches"};
+  std::vector<BlockSizeRegret> told;
   for (const auto& [kv_heads, regret] : study::block_size_regrets(score, steps)) {
     table.rows.push_back({std::to_string(kv_heads), std::to_string(regret.predicted_best.block_size),
                           std::to_string(regret.measured_best.block_size), Cell(percent(regret.regret), regret.regret),
                           Cell(percent(regret.worst_single), regret.worst_single)});
-    report.json["regret"].push_back({{"num_key_value_heads", kv_heads},
-                                     {"predicted_best_block_size", regret.predicted_best.block_size},
-                                     {"measured_best_block_size", regret.measured_best.block_size},
-                                     {"regret", regret.regret},
-                                     {"worst_single_batch", regret.worst_single}});
+    told.push_back({kv_heads, regret});
   }
-  if (!table.rows.empty()) report.tables.push_back(std::move(table));
+  if (told.empty()) return std::nullopt;
+  report.tables.push_back(std::move(table));
+  return told;
 }
 
 }  // namespace dculab::present

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/profile/kernel_map.hpp"
 #include "config/unit_text.hpp"
+#include "present/study/import_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -75,56 +75,20 @@ constexpr std::size_t kShownOthers = 8;
   return table;
 }
 
-[[nodiscard]] Json import_json(const study::ImportedProfile& import) {
-  const config::ImportSummary& summary = import.steps.summary;
-  Json json{{"profiler", name(import.profile.profiler)},
-            {"kernels", import.profile.kernels.size()},
-            {"steps_found", summary.steps_found},
-            {"steps_imported", summary.steps_imported},
-            {"step_time", name(import.choices.time)},
-            {"op_seconds", summary.op_time.value()},
-            {"other_seconds", summary.other_time.value()},
-            {"other_kernels", summary.other_kernels},
-            {"other_share", summary.other_share()},
-            {"outside_seconds", summary.outside_time.value()},
-            {"outside_kernels", summary.outside_kernels},
-            {"phase_is_told", summary.phase_is_told},
-            {"rows", Json::array()},
-            {"others", Json::array()}};
-  for (const TraceStep& row : import.steps.rows) {
-    Json ops = Json::array();
-    for (std::size_t op = 0; op < row.op_names.size(); ++op)
-      ops.push_back({{"op", row.op_names[op]},
-                     {"kernels", summary.kernels_per_step[op]},
-                     {"seconds", row.op_durations[op].value()}});
-    json["rows"].push_back({{"id", row.id},
-                            {"context_tokens", row.batch.sequences.front().context_tokens()},
-                            {"step_seconds", row.duration.value()},
-                            {"spread_seconds", row.spread.value()},
-                            {"repeats", row.repeats},
-                            {"ops", std::move(ops)}});
-  }
-  for (const config::OtherKernel& other : summary.others)
-    json["others"].push_back(
-        {{"kernel", other.name}, {"what", other.role}, {"count", other.count}, {"seconds", other.time.value()}});
-  return json;
-}
-
 }  // namespace
 
 Report import_report(const study::ImportedProfile& import) {
-  Report report{"dculab/import/1", import_heading(import), {imported_ops(import)}, import_json(import)};
+  Report report{"dculab/import/1", import_heading(import), {imported_ops(import)}, json_of(ToldImport{import})};
   if (!import.steps.summary.others.empty()) report.tables.push_back(other_kernels(import));
   return report;
 }
 
 Report kernel_rules_report() {
-  Report report{"dculab/import-kernels/1", {}, {}, Json{{"rules", Json::array()}}};
+  Report report{"dculab/import-kernels/1", {}, {}, json_of(ToldKernelRules{config::kernel_rules()})};
   Table table;
   table.columns = {"in the name", "op", "whose"};
   for (const config::KernelRule& rule : config::kernel_rules()) {
     table.rows.push_back({std::string(rule.part), std::string(name(rule.role)), std::string(rule.origin)});
-    report.json["rules"].push_back({{"part", rule.part}, {"role", name(rule.role)}, {"origin", rule.origin}});
   }
   report.tables.push_back(std::move(table));
   return report;

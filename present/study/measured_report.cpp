@@ -7,11 +7,8 @@
 #include <variant>
 
 #include "config/unit_text.hpp"
-#include "present/study/held_out_report.hpp"
+#include "present/study/measured_serving_fields.hpp"
 #include "present/study/served_study.hpp"
-#include "present/study/speculation_report.hpp"
-#include "present/values/machine_figures.hpp"
-#include "study/decide/attention_difference.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -23,7 +20,6 @@ void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
   for (const auto& [key, value] : sweep.step_points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "bound", "90 % interval", "run-to-run"})
     table.columns.emplace_back(column);
-  report.json["points"] = Json::array();
   for (const study::HeldOutStep& step : sweep.held_out) {
     const Seconds measured = step.measured->duration;
     const double ratio = step.predicted / measured, spread = step.measured->spread / measured;
@@ -33,16 +29,10 @@ void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
     row.emplace_back(config::short_text(measured), measured.value());
     row.emplace_back(number(ratio), ratio);
     row.emplace_back(step.bound);
-    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high));
+    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high),
+                     step.trust.low.value(), step.trust.high.value());
     row.emplace_back("± " + percent(spread, 2), spread);
     table.rows.push_back(std::move(row));
-    report.json["points"].push_back({{"id", study::point_label(*step.point)},
-                                     {"predicted_seconds", step.predicted.value()},
-                                     {"measured_seconds", measured.value()},
-                                     {"interval_seconds", {step.trust.low.value(), step.trust.high.value()}},
-                                     {"spread_seconds", step.measured->spread.value()},
-                                     {"basis", sim::name(step.trust.basis)},
-                                     {"bound", step.bound}});
   }
   report.tables.push_back(std::move(table));
 }
@@ -54,8 +44,7 @@ void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
   table.title = "Of them, exchanges between the processes";
   for (const auto& [key, value] : sweep.step_points.front()->choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"predicted", "measured", "ratio", "of the step"}) table.columns.emplace_back(column);
-  for (std::size_t index = 0; index < sweep.held_out.size(); ++index) {
-    const study::HeldOutStep& step = sweep.held_out[index];
+  for (const study::HeldOutStep& step : sweep.held_out) {
     if (!step.exchanges) continue;
     const study::ExchangeTimes& times = *step.exchanges;
     const double ratio = times.predicted / times.measured, share = times.measured / step.measured->duration;
@@ -66,14 +55,10 @@ void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
     row.emplace_back(number(ratio), ratio);
     row.emplace_back(percent(share), share);
     table.rows.push_back(std::move(row));
-    report.json["points"][index]["exchange_seconds"] = {{"predicted", times.predicted.value()},
-                                                        {"measured", times.measured.value()}};
   }
   const study::ExchangeErrors& errors = *sweep.exchange_errors;
   table.notes.push_back("median |error| of the exchanges " + percent(errors.median) + ", P90 " + percent(errors.p90) +
                         "; each is timed from when the last process has come to it");
-  report.json["exchange_error"] = {
-      {"count", errors.count}, {"median_abs_error", errors.median}, {"p90_abs_error", errors.p90}};
   report.tables.push_back(std::move(table));
 }
 
@@ -86,13 +71,6 @@ void add_sweep_summary(const study::MeasuredSweep& sweep, Report& report) {
                   percent(score.error.bias) + "; " + percent(score.covered) + " inside their 90 % interval");
   notes.push_back("run-to-run spread of the measurement itself (half the interquartile range): median " +
                   percent(sweep.spread.median) + ", P90 " + percent(sweep.spread.p90));
-  report.json["summary"] = {{"count", score.error.count},
-                            {"median_abs_error", score.error.median_abs_error},
-                            {"p90_abs_error", score.error.p90_abs_error},
-                            {"bias", score.error.bias},
-                            {"covered_by_interval", score.covered},
-                            {"median_spread", sweep.spread.median},
-                            {"p90_spread", sweep.spread.p90}};
 }
 
 [[nodiscard]] std::string measured_choice_text(sim::Choice choice) {
@@ -107,10 +85,6 @@ void add_regret(const std::optional<sim::Regret>& regret, Report& report) {
                                        "; decision regret " + percent(regret->regret) + " (at worst " +
                                        percent(regret->worst_single) +
                                        " when each workload is decided on its own), over all measured steps");
-  report.json["regret"] = {{"predicted_best", measured_choice_text(regret->predicted_best)},
-                           {"measured_best", measured_choice_text(regret->measured_best)},
-                           {"regret", regret->regret},
-                           {"worst_single_workload", regret->worst_single}};
 }
 
 void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const std::vector<config::SweepPoint>& points,
@@ -121,7 +95,6 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
   for (const auto& [key, value] : points.front().choices) table.columns.push_back(study::axis_title(key));
   for (const char* column : {"variant", "measured step", "predicted", "measured", "in single rounds", "points apart"})
     table.columns.emplace_back(column);
-  report.json["speed_ups"] = Json::array();
   for (const study::MeasuredSpeedUp& each : speed_ups) {
     const std::string& name = compare.variants[each.variant].name;
     std::vector<Cell> row;
@@ -133,12 +106,6 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
     row.emplace_back(number(each.lowest) + " to " + number(each.highest) + "x");
     row.emplace_back(number(100 * std::abs(each.predicted - each.measured), 2), 100 * (each.predicted - each.measured));
     table.rows.push_back(std::move(row));
-    report.json["speed_ups"].push_back({{"variant", name},
-                                        {"choices", choices_json(points[each.point].choices)},
-                                        {"measured_seconds", each.step.value()},
-                                        {"predicted_speed_up", each.predicted},
-                                        {"measured_speed_up", each.measured},
-                                        {"measured_speed_up_range", {each.lowest, each.highest}}});
   }
   report.tables.push_back(std::move(table));
 }
@@ -169,18 +136,6 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
   return table;
 }
 
-[[nodiscard]] Json compared_draft_json(const study::ComparedDraft& point) {
-  return {{"choices", choices_json(point.choices)},
-          {"predicted", present::to_json(point.predicted)},
-          {"measured",
-           {{"plain_seconds", point.measured.plain.value()},
-            {"verify_seconds", point.measured.verify.value()},
-            {"drafting_seconds", point.measured.drafting.value()},
-            {"tokens", point.measured.tokens},
-            {"speed_up", point.measured.speed_up},
-            {"spread", point.measured.spread}}}};
-}
-
 void add_compared_drafts(const std::vector<study::ComparedDraft>& points, Report& report) {
   const study::DraftErrors errors = study::errors_of(points);
   Table table = compared_drafts_table(points);
@@ -191,51 +146,52 @@ void add_compared_drafts(const std::vector<study::ComparedDraft>& points, Report
       "p/m: predicted over measured; verify: the step that judges a draft of each sequence; "
       "predicted: with the tokens a step that were accepted");
   report.tables.push_back(std::move(table));
-  report.json["points"] = Json::array();
-  for (const study::ComparedDraft& point : points) report.json["points"].push_back(compared_draft_json(point));
-  report.json["summary"] = {{"count", errors.count},
-                            {"median_abs_error", errors.median},
-                            {"largest_abs_error", errors.largest},
-                            {"within_10", errors.within_10}};
+}
+
+void add_lines(const std::vector<std::string>& lines, Report& report) {
+  report.heading.insert(report.heading.end(), lines.begin(), lines.end());
 }
 
 void add_found(const study::MeasuredSweep& found, const config::Scenario&, const study::MeasuredStudy& study,
                Report& report) {
   report.heading.push_back(study.host);
   report.heading.push_back(std::to_string(found.points.size()) + " steps measured: " + found.trace.header.timing);
-  add_refusals(found.refused, found.trace, report);
+  add_lines(study::refusal_lines(found.refused, found.trace), report);
   add_held_out_rows(found, report);
   add_sweep_summary(found, report);
   add_regret(found.regret, report);
   add_exchanges(found, report);
+  report.json.update(json_of(found));
 }
 
 void add_found(const study::MeasuredComparison& found, const config::Scenario& scenario,
                const study::MeasuredStudy& study, Report& report) {
   report.heading.push_back(study.host);
   add_speed_ups(found.speed_ups, study.sweep, *scenario.compare, report);
+  report.json.update(json_of(ToldSpeedUps{found, study.sweep, *scenario.compare}));
 }
 
 void add_found(const study::MeasuredDrafts& found, const config::Scenario&, const study::MeasuredStudy& study,
                Report& report) {
-  add_refusals(found.refused, found.plain, report);
+  add_lines(study::refusal_lines(found.refused, found.plain), report);
   report.heading.push_back(study.host);
   report.heading.push_back(std::to_string(found.plain.steps.size()) +
                            " steps without drafts calibrate: " + found.plain.header.timing);
   add_compared_drafts(found.points, report);
+  report.json.update(json_of(found));
 }
 
 void add_found(const study::ServedStudy& found, const config::Scenario& scenario, const study::MeasuredStudy& study,
                Report& report) {
   report.heading.push_back(study.host);
   add_served_study(found, study.sweep.front(), scenario.measure.repeats, report);
+  report.json.update(json_of(found));
 }
 
 }  // namespace
 
 void add_measured_study(const config::Scenario& scenario, const study::MeasuredStudy& study, Report& report) {
   std::visit([&](const auto& found) { add_found(found, scenario, study, report); }, study.found);
-  report.json["machine_facts"][study.machine().name] = machine_facts(study.machine());
 }
 
 }  // namespace dculab::present

@@ -1,4 +1,4 @@
-// How tables show the metrics of a search.
+// How tables show metrics, and what their keys mean in JSON.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
+#include "fields/field_list.hpp"
 
 namespace dculab::present {
 
@@ -17,5 +18,8 @@ namespace dculab::present {
 
 // Those whose columns tables show: all of a step, of served requests what the scenario asks about and some more.
 [[nodiscard]] std::vector<std::size_t> shown_metrics(const config::Scenario& scenario);
+
+// All that objectives may name, and those of a service with pools: figures in s, 1/s, B or a number.
+[[nodiscard]] std::vector<DataKey> metric_keys();
 
 }  // namespace dculab::present

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
+#include "present/study/step_decision_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -31,21 +32,6 @@ namespace {
   row.emplace_back(std::to_string(model.compared.max_sequences));
   row.emplace_back(number(model.tokens_per_second), model.tokens_per_second);
   return row;
-}
-
-[[nodiscard]] Json line_json(const study::SweptModel& model, const std::vector<int>& batches) {
-  Json json{{"model", model.compared.name},
-            {"block_size", model.block_size},
-            {"indistinguishable", model.tied_blocks},
-            {"kv_bytes_per_token", model.kv_bytes_per_token.value()},
-            {"kv_cache_tokens", model.kv_cache_tokens},
-            {"max_sequences", model.compared.max_sequences},
-            {"steps", Json::array()},
-            {"tokens_per_second", model.tokens_per_second}};
-  for (std::size_t index = 0; index < batches.size(); ++index)
-    if (model.steps[index])
-      json["steps"].push_back({{"batch", batches[index]}, {"step_seconds", model.steps[index]->value()}});
-  return json;
 }
 
 // "from batch 4 on, mqa is faster than gqa8: by 21 % at batch 26 (8 to 40 %)"
@@ -85,27 +71,18 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json comparison_json(const study::ModelComparison& comparison, const std::vector<int>& batches) {
-  Json json{{"at", text_of(comparison.others)}, {"lines", Json::array()}, {"order_changes", Json::array()}};
-  for (const study::SweptModel& model : comparison.models) json["lines"].push_back(line_json(model, batches));
-  for (const study::ModelChange& change : comparison.changes)
-    json["order_changes"].push_back({{"batch", change.order.batch},
-                                     {"faster", change.order.faster},
-                                     {"slower", change.order.slower},
-                                     {"last_batch", change.order.last},
-                                     {"lead", change.lead.value},
-                                     {"lead_interval", {change.lead.low, change.lead.high}}});
-  return json;
-}
-
 }  // namespace
 
-void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report, Json& json) {
-  json["models"] = Json::array();
-  for (const study::ModelComparison& each : models.comparisons) {
+std::vector<ToldModels> told_models(const study::SweptModels& models) {
+  std::vector<ToldModels> told;
+  for (const study::ModelComparison& each : models.comparisons)
+    told.push_back({text_of(each.others), each, models.batches});
+  return told;
+}
+
+void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report) {
+  for (const study::ModelComparison& each : models.comparisons)
     report.tables.push_back(table_of(each, models.batches, machine));
-    json["models"].push_back(comparison_json(each, models.batches));
-  }
 }
 
 }  // namespace dculab::present

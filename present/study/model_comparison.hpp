@@ -9,7 +9,7 @@
 namespace dculab::present {
 
 // Adds, for each point of the other axes but batch and block size, a table of the models at their best block sizes,
-// and as notes the batches at which they change places; JSON under "models". `machine`: its name.
-void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report, Json& json);
+// and as notes the batches at which they change places. `machine`: its name.
+void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report);
 
 }  // namespace dculab::present

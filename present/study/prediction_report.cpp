@@ -4,6 +4,8 @@
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "present/engine/expert_report.hpp"
+#include "present/output/field_json.hpp"
+#include "present/study/prediction_fields.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/values/leaning_report.hpp"
 #include "present/values/machine_figures.hpp"
@@ -16,9 +18,13 @@ namespace {
 [[nodiscard]] Table op_table(const study::Prediction& prediction) {
   Table table;
   table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
+  table.csv_columns = table.columns;
   for (const sim::MemoryLevel& level : prediction.machine.memory) {
     table.columns.push_back(level.name + " bytes");
-    if (&level != &prediction.machine.memory.back()) table.columns.push_back("hit");
+    table.csv_columns.push_back(level.name + " bytes");
+    if (&level == &prediction.machine.memory.back()) continue;
+    table.columns.emplace_back("hit");
+    table.csv_columns.push_back(level.name + " hit");
   }
   for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
     const Op& op = prediction.plan.ops[index];
@@ -118,37 +124,10 @@ namespace {
   return lines;
 }
 
-[[nodiscard]] Json prediction_json(const study::Prediction& prediction) {
-  Json json{{"model", prediction.model.name},
-            {"machine", prediction.machine.name},
-            {"stack", prediction.machine.stack.name},
-            {"tensor_parallel_size", prediction.model.tensor_parallel_size},
-            {"stack_figures", figures_json(stack_figures(prediction.machine))},
-            {"step_seconds", prediction.price.seconds.value()},
-            {"interval_seconds", {prediction.confidence.low.value(), prediction.confidence.high.value()}},
-            {"basis", sim::name(prediction.confidence.basis)},
-            {"host_seconds", prediction.price.host.value()},
-            {"exchange_seconds", sim::exchange_time(prediction.price).value()},
-            {"max_sequences", prediction.capacity.max_sequences},
-            {"warnings", prediction.warnings},
-            {"assumed", sim::assumed_keys(prediction.machine)},
-            {"leans_on", leaning_json(prediction.machine, prediction.leanings)},
-            {"ops", ops_json(prediction.plan, prediction.price, prediction.machine)}};
-  if (prediction.drafts) json["speculation"] = present::to_json(*prediction.drafts);
-  if (prediction.machine.redesign) json["redesign"] = redesign_json(prediction.machine);
-  if (prediction.micro_batches)
-    json["two_micro_batches"] = {{"step_seconds", prediction.micro_batches->seconds.value()},
-                                 {"hidden_exchange_seconds", prediction.micro_batches->hidden.value()}};
-  if (prediction.model.has_experts())
-    json["compute_bound_experts"] = compute_bound_json(prediction.machine, prediction.model, prediction.options);
-  json["machine_facts"][prediction.machine.name] = machine_facts(prediction.machine);
-  return json;
-}
-
 }  // namespace
 
 Report prediction_report(const study::Prediction& prediction) {
-  return {"dculab/predict/1", prediction_heading(prediction), {op_table(prediction)}, prediction_json(prediction)};
+  return {"dculab/predict/1", prediction_heading(prediction), {op_table(prediction)}, json_of(prediction)};
 }
 
 }  // namespace dculab::present

@@ -1,16 +1,22 @@
 #include "present/study/recommend_report.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
-#include "present/study/recommend_groups.hpp"
+#include "present/output/field_json.hpp"
+#include "present/study/recommend_fields.hpp"
+#include "present/study/recommend_tables.hpp"
 #include "present/study/speculation_report.hpp"
+#include "present/values/accuracy_text.hpp"
 #include "present/values/leaning_report.hpp"
 #include "present/values/verdict_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/attention_difference.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::present {
 namespace {
@@ -32,7 +38,7 @@ namespace {
           decision.choice().value,
           other->value,
           Cell(signed_percent(margin.value, 2), margin.value),
-          signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
+          Cell(signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2), margin.low, margin.high),
           percent(std::max(decision.preference.resolution, decision.preference.given_up), 1),
           decision.difference};
 }
@@ -218,30 +224,20 @@ void add_notes(const study::Recommendation& result, Table& table) {
   return table;
 }
 
-[[nodiscard]] Table tokens_table(const study::Recommendation& result) {
-  Table table;
-  table.title = "max_num_batched_tokens, requests simulated";
-  if (result.offered_requests_per_second > 0)
-    table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
-                   (result.offered_by_us ? ", " + percent(study::kOfferedShare, 1) + " of the closed form's rate" : "");
-  table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
-                   "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
-  for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
-    const study::BatchedTokens& each = result.batched_tokens.candidates[index];
-    table.rows.push_back(
-        {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.verdict.chosen ? " *" : ""),
-         Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
-         Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
-         Cell(number(each.goodput) + " requests/s", each.goodput),
-         Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
-         Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
-         Cell(config::short_text(each.latency_mean), each.latency_mean.value()), std::to_string(each.preemptions)});
-  }
-  table.notes = {
-      "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "
-      "alone, costs hardly more than in large ones. At most: while the queue never empties; what carries less than is "
-      "needed is not chosen."};
-  return table;
+void add_machine_recommendation(const study::Recommendation& result, Report& report, ToldRecommendations& told) {
+  const sim::Machine& machine = result.serving.machine;
+  add_warnings(report, result.refused);
+  report.tables.push_back(choice_table(result));
+  add_notes(result, report.tables.back());
+  std::vector<ToldLeaning> leans_on = note_leanings(machine, decode_leanings(result), report.tables.back());
+  report.tables.push_back(flip_table(result));
+  report.tables.push_back(group_table(result));
+  report.tables.push_back(kernel_table(result));
+  report.tables.push_back(tokens_table(result));
+  if (result.drafts) report.tables.push_back(drafts_table(result));
+  told.recommendations.push_back(ToldRecommendation{result, std::move(leans_on)});
+  if (!told.machine_facts) told.machine_facts.emplace();
+  set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
 }
 
 }  // namespace
@@ -259,41 +255,16 @@ std::string vllm_options(const study::Recommendation& result) {
          std::to_string(result.tokens().max_num_batched_tokens);
 }
 
-// What is drafted, if it pays.
-[[nodiscard]] std::string drafts_verdict(const study::Recommendation& result) {
-  const std::string at = " with " + std::to_string(result.served.batch) + " at a time";
-  const study::DraftCandidates& drafts = *result.drafts;
-  const auto best = study::best_draft(drafts.outcomes);
-  const std::string asked = "; break-even batch of the scenario's own draft: " + break_even_text(drafts.break_even);
-  if (!best) return "→ no drafts: they do not pay" + at + asked;
-  const study::DraftOutcome& draft = drafts.outcomes[*best];
-  return "→ num_speculative_tokens " + config::draft_shape_text(draft.shape) + at + ": speed-up " +
-         number(draft.speed_up) + " of a decode step (90 % interval " + number(draft.low) + " to " +
-         number(draft.high) + ")" + asked;
-}
-
-[[nodiscard]] Table drafts_of(const study::Recommendation& result) {
-  std::vector<StudiedDraft> studied;
-  for (const study::DraftOutcome& outcome : result.drafts->outcomes)
-    studied.push_back(
-        {{{"engine.speculative_config.num_speculative_tokens", config::draft_shape_text(outcome.shape)}}, outcome});
-  Table table = drafts_table("Drafts, all else as chosen without them", studied);
-  table.notes.push_back(drafts_verdict(result));
-  return table;
-}
-
-void add_serving_recommendation(const study::Recommendation& result, Report& report) {
-  add_warnings(report, result.refused);
-  report.tables.push_back(choice_table(result));
-  add_notes(result, report.tables.back());
-  const Json leans_on = add_leanings(result.serving.machine, decode_leanings(result), report);
-  report.tables.push_back(flip_table(result));
-  report.tables.push_back(group_table(result));
-  report.tables.push_back(kernel_table(result));
-  report.tables.push_back(tokens_table(result));
-  if (result.drafts) report.tables.push_back(drafts_of(result));
-  report.json["recommendations"].push_back(to_json(result));
-  report.json["recommendations"].back()["leans_on"] = leans_on;
+Report recommendation_report(const study::RecommendationQuestion& question,
+                             const std::vector<study::Recommendation>& found) {
+  const config::Scenario& scenario = question.scenario;
+  ToldRecommendations told{.question = scenario.question};
+  Report report{"dculab/recommend/1", study::whose_kernels(scenario), {}, json_of(told)};
+  add_warnings(report, study::model_notes(scenario));
+  for (const study::Recommendation& each : found) add_machine_recommendation(each, report, told);
+  if (!scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
+  report.json.update(json_of(told));
+  return report;
 }
 
 }  // namespace dculab::present

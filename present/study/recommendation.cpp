@@ -4,7 +4,6 @@
 #include <map>
 
 #include "config/unit_text.hpp"
-#include "present/values/verdict_text.hpp"
 
 namespace dculab::present {
 namespace {
@@ -70,47 +69,43 @@ namespace {
          " is not known: a front of speed against KV heads kept";
 }
 
-[[nodiscard]] Json choice_json(sim::Choice choice, const study::EvaluatedChoices& choices) {
-  return {{"num_key_value_heads", choice.kv_heads},
-          {"block_size", choice.block_size},
-          {"step_seconds", 1 / choices.at(choice).figure}};
+[[nodiscard]] ToldChoice told_choice(sim::Choice choice, const study::EvaluatedChoices& choices) {
+  return {choice, Seconds(1 / choices.at(choice).figure)};
 }
 
-[[nodiscard]] Json decision_json(const study::StepDecision& decision, const study::EvaluatedChoices& choices,
-                                 const study::HeadsQuestion& question) {
-  Json json = choice_json(decision.choice, choices);
-  json["fastest"] = choice_json(decision.fastest, choices);
+[[nodiscard]] ToldStepDecision told_decision(const study::StepDecision& decision,
+                                             const study::EvaluatedChoices& choices,
+                                             const study::HeadsQuestion& question) {
+  ToldStepDecision told{told_choice(decision.choice, choices), told_choice(decision.fastest, choices)};
   const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
     return choice.kv_heads == question.own && choices.at(choice).figure > 0;
   });
-  if (own != decision.kv_heads.choices.end()) {
-    json["own_kv_heads"] = choice_json(*own, choices);
-    json["own_kv_heads"]["slower"] = choices.at(decision.choice).figure / choices.at(*own).figure - 1;
-  }
-  json["kv_heads_by"] = question.accuracy ? "accuracy" : "own";
-  json["block_sizes"] = costs_json(decision.blocks.evaluated, decision.blocks.verdict);
-  json["kv_heads_front"] = Json::array();
+  if (own != decision.kv_heads.choices.end())
+    told.own =
+        ToldOwnHeads{told_choice(*own, choices), choices.at(decision.choice).figure / choices.at(*own).figure - 1};
+  told.kv_heads_by = question.accuracy ? "accuracy" : "own";
+  told.block_sizes = told_costs(decision.blocks.evaluated, decision.blocks.verdict);
   for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
-    if (decision.front[index]) json["kv_heads_front"].push_back(choice_json(decision.kv_heads.choices[index], choices));
-  return json;
+    if (decision.front[index]) told.kv_heads_front.push_back(told_choice(decision.kv_heads.choices[index], choices));
+  return told;
 }
 
 }  // namespace
 
-void add_recommendation(const study::StepStudy& study, Report& report, Json& json) {
+std::optional<ToldStepDecision> add_recommendation(const study::StepStudy& study, Report& report) {
   const study::EvaluatedChoices& choices = study.choices;
   const study::HeadsQuestion& question = study.question;
   const std::string& machine = study.machine.name;
   std::vector<std::string>& notes = report.tables.back().notes;
   if (choices.size() < 2) {
     notes.push_back("Nothing to choose: the sweep has one number of KV heads and one block size.");
-    return;
+    return std::nullopt;
   }
   const auto& decision = study.decision;
   if (!decision) {
     notes.push_back("→ " + machine + ": no number of KV heads of the sweep loses at most " +
                     percent(question.tolerance, 2) + " of " + question.accuracy->metric);
-    return;
+    return std::nullopt;
   }
   if (decision->blocks.choices.size() > 1) {
     report.tables.push_back(why_table(study.causes, choices, decision->choice, true));
@@ -120,7 +115,7 @@ void add_recommendation(const study::StepStudy& study, Report& report, Json& jso
     report.tables.push_back(why_table(study.causes, choices, decision->choice, false));
     report.tables.back().notes.push_back(heads_line(*decision, question, machine));
   }
-  json["recommendation"] = decision_json(*decision, choices, question);
+  return told_decision(*decision, choices, question);
 }
 
 }  // namespace dculab::present

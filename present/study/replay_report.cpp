@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/study/replay_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -62,29 +63,6 @@ namespace {
   return table;
 }
 
-[[nodiscard]] Json replay_json(const study::ReplayedOp& point) {
-  const sim::ReplayComparison& comparison = point.comparison;
-  Json json = {{"op", comparison.op},
-               {"num_key_value_heads", point.kv_heads},
-               {"block_size", point.block_size},
-               {"kernel", comparison.kernel},
-               {"resources", comparison.resources},
-               {"accesses", comparison.accesses},
-               {"workgroups", comparison.workgroups},
-               {"workgroups_per_unit", comparison.workgroups_per_unit},
-               {"coalescing", comparison.coalescing},
-               {"lines_per_load", comparison.lines_per_load}};
-  for (const sim::ComparedLevel& level : comparison.levels)
-    json["levels"][level.name] = {{"replayed_bytes", level.replayed.value()},
-                                  {"closed_form_bytes", level.closed_form.value()},
-                                  {"replayed_hit_rate", level.replayed_hit_rate},
-                                  {"closed_form_hit_rate", level.closed_hit_rate}};
-  if (comparison.reuse)
-    json["reuse_distances"] = {{"first_touches", comparison.reuse->first_touches},
-                               {"touches", comparison.reuse->touches}};
-  return json;
-}
-
 // One line per kernel: which, and how many of its workgroups a compute unit holds.
 [[nodiscard]] std::vector<std::string> kernel_lines(const std::vector<study::ReplayedOp>& points) {
   std::vector<std::string> lines;
@@ -100,15 +78,12 @@ namespace {
 }  // namespace
 
 Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops, Format format) {
-  Report report{"dculab/replay/1", {}, {}, Json::object()};
+  Report report{"dculab/replay/1", {}, {}, json_of(ToldReplay{step, ops})};
   const std::string what = step.num_ops > 1 ? step.phase : ops.front().comparison.op + ", " + step.phase;
   report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
                     ", context " + std::to_string(step.context) + "; cold caches"};
   const std::vector<std::string> kernels = kernel_lines(ops);
   report.heading.insert(report.heading.end(), kernels.begin(), kernels.end());
-  report.json = {{"model", step.model}, {"machine", step.machine}, {"phase", step.phase},
-                 {"batch", step.batch}, {"context", step.context}, {"points", Json::array()}};
-  for (const study::ReplayedOp& op : ops) report.json["points"].push_back(replay_json(op));
   report.tables.push_back(format == Format::csv ? replay_csv(ops) : replay_table(ops, step.num_ops));
   return report;
 }

@@ -28,8 +28,9 @@ namespace {
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(metric);
     row.emplace_back(figure_text(metric, verdict.predicted), verdict.predicted);
-    row.emplace_back(figure_text(metric, verdict.of_baseline.low) + " .. " +
-                     figure_text(metric, verdict.of_baseline.high));
+    row.emplace_back(
+        figure_text(metric, verdict.of_baseline.low) + " .. " + figure_text(metric, verdict.of_baseline.high),
+        verdict.of_baseline.low, verdict.of_baseline.high);
     row.emplace_back(figure_text(metric, *verdict.figure->value), *verdict.figure->value);
     const double apart = verdict.predicted / *verdict.figure->value - 1;
     row.emplace_back(signed_percent(apart), apart);
@@ -121,28 +122,6 @@ std::vector<Table> reported_tables(const std::vector<study::ReportedScore>& verd
   if (!figures.empty()) tables.push_back(figures_table(figures, points, compare, machine));
   if (!changes.empty()) tables.push_back(reported_table(changes, points, compare, machine));
   return tables;
-}
-
-Json verdict_json(const study::ReportedScore& verdict) {
-  const config::ReportedFigure& figure = *verdict.figure;
-  if (figure.stands_alone())
-    return {{"variant", figure.variant},
-            {"metric", figure.metric},
-            {"predicted_value", verdict.predicted},
-            {"value_interval", {verdict.of_baseline.low, verdict.of_baseline.high}},
-            {"reported_value", *figure.value},
-            {"bound", bound_of(*verdict.variant, figure.metric)}};
-  Json json{{"variant", figure.variant},
-            {"metric", figure.metric},
-            {"predicted_change", verdict.predicted},
-            {"reported_change", figure.change},
-            {"difference", verdict.predicted - figure.change},
-            {"bound", largest_share(verdict.baseline())}};
-  json["baseline_interval"] = {verdict.of_baseline.low, verdict.of_baseline.high};
-  if (verdict.of_change) json["change_interval"] = {verdict.of_change->low, verdict.of_change->high};
-  if (figure.baseline) json["reported_baseline"] = *figure.baseline;
-  if (figure.value) json["reported_value"] = *figure.value;
-  return json;
 }
 
 }  // namespace dculab::present

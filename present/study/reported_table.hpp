@@ -19,6 +19,4 @@ namespace dculab::present {
                                                  const std::vector<study::ComparedPoint>& points,
                                                  const config::Compare& compare, const std::string& machine);
 
-[[nodiscard]] Json verdict_json(const study::ReportedScore& verdict);
-
 }  // namespace dculab::present

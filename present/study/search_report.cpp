@@ -4,13 +4,8 @@
 #include <cmath>
 
 #include "config/unit_text.hpp"
-#include "present/study/metric_text.hpp"
-#include "present/study/sensitivity_report.hpp"
+#include "present/study/search_fields.hpp"
 #include "present/study/simulation_report.hpp"
-#include "present/values/leaning_report.hpp"
-#include "present/values/machine_figures.hpp"
-#include "present/values/op_report.hpp"
-#include "present/values/verdict_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/search/point_pricer.hpp"
@@ -24,10 +19,6 @@ namespace {
 
 [[nodiscard]] std::string aim_text(config::Goal goal, const std::string& metric) {
   return (goal == config::Goal::maximize ? "largest " : "smallest ") + metric;
-}
-
-[[nodiscard]] Json goal_json(config::Goal goal, const std::string& metric) {
-  return {{"goal", goal == config::Goal::maximize ? "maximize" : "minimize"}, {"metric", metric}};
 }
 
 [[nodiscard]] Table points_table(const study::SweepSpace& space, const std::vector<study::KeptPoint>& points,
@@ -57,40 +48,32 @@ struct Search {
   const study::PointTrusts& trusts;
 };
 
-// `machine`, `basis`, `interval_seconds` or `step_time_interval`; of a point that is not told nothing.
-void add_trust(const Search& search, std::uint64_t point, Json& json) {
-  const auto found = search.trusts.find(point);
-  if (found == search.trusts.end()) return;
-  const study::PointTrust& trust = found->second;
-  json["machine"] = trust.machine;
-  json["basis"] = sim::name(trust.basis);
-  json[search.space.is_served() ? "step_time_interval" : "interval_seconds"] = {trust.low, trust.high};
+[[nodiscard]] ToldPoint told_point(const Search& search, const study::KeptPoint& point) {
+  ToldPoint told{{search.space, point}};
+  const auto found = search.trusts.find(point.number);
+  if (found != search.trusts.end()) told.trust = SearchedTrust{found->second, search.space.is_served()};
+  return told;
 }
 
-// `leans_on` and `machine_facts` of each machine, as the first of its points has it; notes below the last table.
-void report_machines(const Search& search, Report& report) {
+// Of each machine, as the first of its points has it; notes below the last table.
+void report_machines(const Search& search, Report& report, ToldSearch& told) {
   study::PointPricer pricer(search.space);
+  told.leans_on.emplace();
+  told.machine_facts.emplace();
   for (const study::KeptPoint& point : search.told) {
-    Json& leans_on = report.json["leans_on"][search.trusts.at(point.number).machine];
-    if (!leans_on.is_null()) continue;
+    const std::string& machine = search.trusts.at(point.number).machine;
+    if (std::ranges::find(*told.leans_on, machine, [](const auto& each) { return each.first; }) != told.leans_on->end())
+      continue;
     const study::SweepCase& asked = pricer.at(point.number);
-    leans_on = add_leanings(asked.machine, sim::leanings(asked.machine, study::prices_of(asked)), report,
-                            asked.is_served() ? Priced::served_steps : Priced::answer);
-    report.json["machine_facts"][asked.machine.name] = machine_facts(asked.machine, search.space.axes());
+    told.leans_on->emplace_back(
+        machine, note_leanings(asked.machine, sim::leanings(asked.machine, study::prices_of(asked)),
+                               report.tables.back(), asked.is_served() ? Priced::served_steps : Priced::answer));
+    told.machine_facts->emplace_back(asked.machine.name, machine_facts(asked.machine, search.space.axes()));
   }
 }
 
-[[nodiscard]] Json point_json(const Search& search, const study::KeptPoint& point) {
-  const study::SweepSpace& space = search.space;
-  Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
-  for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
-    if (!std::isnan(point.figures[metric])) json[std::string(space.metrics()[metric])] = point.figures[metric];
-  json["bound"] = point.bound;
-  add_trust(search, point.number, json);
-  return json;
-}
-
-void report_counts(const study::SweepSpace& space, const study::SearchSummary& summary, Report& report) {
+[[nodiscard]] PointCounts report_counts(const study::SweepSpace& space, const study::SearchSummary& summary,
+                                        Report& report) {
   const std::uint64_t met = summary.count(config::Outcome::met), excluded = summary.count(config::Outcome::excluded);
   const std::uint64_t refused = summary.count(config::Outcome::refused);
   std::string text = std::to_string(space.size()) + (space.size() == 1 ? " point: " : " points: ") +
@@ -98,8 +81,7 @@ void report_counts(const study::SweepSpace& space, const study::SearchSummary& s
   if (refused > 0) text += ", " + std::to_string(refused) + " cannot be; the first: " + summary.refusal();
   report.heading.push_back(text);
   if (met == 0) report.heading.push_back("no point meets the constraints and objective.subject_to; allow more");
-  report.json["points"] = {{"all", space.size()}, {"met", met}, {"excluded", excluded}, {"refused", refused}};
-  if (refused > 0) report.json["points"]["first_refusal"] = summary.refusal();
+  return {space.size(), met, excluded, refused, when(refused > 0, [&] { return summary.refusal(); })};
 }
 
 // How sure the best point is: of its step, or of the steps that serve the requests.
@@ -110,85 +92,84 @@ void add_trust_note(const study::PointTrust& trust, bool is_served, Report& repo
                       config::short_text(Seconds(trust.high)) + " (" + std::string(sim::name(trust.basis)) + ")");
 }
 
-void report_best(const Search& search, Report& report) {
-  const auto& [space, summary, told, trusts] = search;
+void report_best(const Search& search, Report& report, ToldSearch& told) {
+  const auto& [space, summary, shown, trusts] = search;
   const config::Objective& objective = space.scenario().objective;
   report.tables.push_back(points_table(space, summary.best(), study::kShownBest));
   report.tables.back().title = "Best: " + aim_text(objective.goal, objective.metric);
   report.tables.back().notes.clear();
-  report.json["objective"] = goal_json(objective.goal, objective.metric);
-  report.json["best"] = Json::array();
-  for (std::size_t index = 0; index < std::min(summary.best().size(), study::kShownBest); ++index)
-    report.json["best"].push_back(point_json(search, summary.best()[index]));
   if (summary.best().empty()) return;
-  report_machines(search, report);
-  const std::uint64_t best = summary.best().front().number;
-  add_trust_note(trusts.at(best), space.is_served(), report);
-  if (space.is_served()) return;
   study::PointPricer pricer(space);
-  const study::SweepCase& step = pricer.at(best);
-  report.json["best"][0]["ops"] = ops_json(step.plan, sim::price_step(step.machine, step.plan), step.machine);
+  for (std::size_t index = 0; index < std::min(summary.best().size(), study::kShownBest); ++index) {
+    ToldPoint point = told_point(search, summary.best()[index]);
+    if (index == 0 && !space.is_served()) {
+      const study::SweepCase& step = pricer.at(summary.best().front().number);
+      const sim::StepPrice price = sim::price_step(step.machine, step.plan);
+      point.ops = priced_ops(step.plan, price, step.machine);
+    }
+    told.best.push_back(point);
+  }
+  report_machines(search, report, told);
+  add_trust_note(trusts.at(summary.best().front().number), space.is_served(), report);
 }
 
-void report_values(const Search& search, Report& report) {
+void report_values(const Search& search, Report& report, ToldSearch& told) {
   const study::SweepSpace& space = search.space;
   const study::SearchSummary& summary = search.summary;
   const std::size_t metric = space.metric(space.scenario().objective.metric);
   Table table;
   table.title = "Best with each value";
   table.columns = {"axis", "value", metric_title(space.metrics()[metric]), "against the best"};
-  Json json = Json::array();
+  std::vector<Part<BestOfValue>> values;
   for (const study::BestOfValue& each : summary.best_of_values()) {
     const std::string& key = space.axes()[each.axis].key;
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{study::axis_title(key), each.value});
-    Json& entry = json.emplace_back(Json{{"key", key}, {"value", each.value}, {"best", nullptr}});
     if (!each.best) {
       row.insert(row.end(), {"-", "-"});
+      values.push_back(BestOfValue{key, each.value});
       continue;
     }
+    values.push_back(BestOfValue{key, each.value, told_point(search, *each.best)});
     const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
     row.emplace_back(metric_text(space.metrics()[metric], figure), figure);
     if (std::isfinite(ratio))
       row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
     else
       row.emplace_back("-");
-    entry["best"] = point_json(search, *each.best);
   }
   if (table.rows.empty()) return;
   report.tables.push_back(std::move(table));
-  report.json["best_of_values"] = std::move(json);
+  told.best_of_values = std::move(values);
 }
 
 // For the heat map: with each group and block size what the best point there has.
-void report_pairs(const Search& search, Report& report) {
-  const study::SweepSpace& space = search.space;
-  const std::string& metric = space.scenario().objective.metric;
-  for (const study::KeptPoint& point : search.summary.best_of_pairs()) {
-    Json json{{"point", point.number}, {"choices", choices_json(space.choices(point.number))}};
-    json[metric] = point.figures[space.metric(metric)];
-    json["bound"] = point.bound;
-    report.json["best_of_pairs"].push_back(std::move(json));
-  }
+void tell_pairs(const Search& search, ToldSearch& told) {
+  std::vector<Part<PairPoint>> pairs;
+  for (const study::KeptPoint& point : search.summary.best_of_pairs())
+    pairs.push_back(PairPoint{{search.space, point}});
+  if (!pairs.empty()) told.best_of_pairs = std::move(pairs);
 }
 
-void report_front(const Search& search, Report& report) {
+void report_front(const Search& search, Report& report, ToldSearch& told) {
   const study::SweepSpace& space = search.space;
   if (space.scenario().pareto.empty()) return;
   const std::vector<study::KeptPoint> front = search.summary.front();
   std::string aims;
+  told.aims.emplace();
   for (const config::Aim& aim : space.scenario().pareto) {
     aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
-    report.json["aims"].push_back(goal_json(aim.goal, aim.metric));
+    told.aims->push_back({aim.goal, aim.metric});
   }
   report.tables.push_back(points_table(space, front, study::kShownFront));
   report.tables.back().title = "Pareto front: " + aims;
-  report.json["pareto"] = Json::array();
-  for (const study::KeptPoint& point : front) report.json["pareto"].push_back(point_json(search, point));
+  told.pareto.emplace();
+  for (const study::KeptPoint& point : front) told.pareto->push_back(told_point(search, point));
 }
 
-void report_sensitivity(const study::SweepSpace& space, const study::SearchSensitivity& found, Report& report) {
-  report.json["sensitivity"] = add_sensitivity(found.machine, found.choice, found.figures, found.within,
-                                               space.scenario().objective.metric, report);
+[[nodiscard]] std::vector<ToldSensitivity> report_sensitivity(const study::SweepSpace& space,
+                                                              const study::SearchSensitivity& found, Report& report) {
+  std::vector<ToldSensitivity> told = add_sensitivity(found.machine, found.choice, found.figures, found.within,
+                                                      space.scenario().objective.metric, report);
   std::vector<std::string>& notes = report.tables.back().notes;
   notes.push_back("another answer: one that is better by more than " + percent(found.tie, 2) +
                   (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more "
@@ -197,6 +178,7 @@ void report_sensitivity(const study::SweepSpace& space, const study::SearchSensi
   if (found.contenders < space.size())
     notes.push_back("among " + std::to_string(found.contenders) + " of " + std::to_string(space.size()) +
                     " points: the best ones, and the best with each value");
+  return told;
 }
 
 [[nodiscard]] std::string points_head(const study::SweepSpace& space) {
@@ -252,25 +234,25 @@ void add_shard(const study::SweepSpace& space, const study::SearchOptions& optio
   report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            options.journal + "; when all shards are there: dculab merge");
-  report.json["shard"] = {{"shard", options.shard},
-                          {"shards", options.shards},
-                          {"first_point", begin},
-                          {"points", end - begin},
-                          {"all_points", space.size()}};
+  report.json.update(json_of(ToldShards{{options.shard, options.shards, begin, end - begin, space.size()}}));
 }
 
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary,
                    const study::SearchAnswer& answer, Report& report) {
   add_warnings(report, answer.refused);
+  const config::Objective& objective = space.scenario().objective;
   const Search search{space, summary, answer.told, answer.trusts};
-  report_counts(space, summary, report);
-  report_best(search, report);
-  for (const study::ServedBlockSizes& each : answer.block_sizes)
-    add_block_sizes(each.machine, each.kv_heads, each.blocks, report);
-  report_values(search, report);
-  report_pairs(search, report);
-  report_front(search, report);
-  if (answer.sensitivity) report_sensitivity(space, *answer.sensitivity, report);
+  ToldSearch told{report_counts(space, summary, report), {objective.goal, objective.metric}};
+  report_best(search, report, told);
+  for (const study::ServedBlockSizes& each : answer.block_sizes) {
+    if (!told.block_sizes) told.block_sizes.emplace();
+    told.block_sizes->push_back(tell_block_sizes(each.machine, each.kv_heads, each.blocks, report.heading));
+  }
+  report_values(search, report, told);
+  tell_pairs(search, told);
+  report_front(search, report, told);
+  if (answer.sensitivity) told.sensitivity = report_sensitivity(space, *answer.sensitivity, report);
+  report.json.update(json_of(told));
 }
 
 }  // namespace dculab::present

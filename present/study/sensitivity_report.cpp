@@ -19,11 +19,6 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
           exact_number(flip->factor)};
 }
 
-[[nodiscard]] Json flip_json(const std::optional<sim::Flip>& flip) {
-  if (!flip) return nullptr;
-  return {{"factor", flip->factor}, {"value", flip->value}, {"choice", flip->choice}};
-}
-
 [[nodiscard]] std::string kind_of(const sim::Machine& machine, const std::string& key) {
   const std::string* source = sim::source_of(machine, key);
   return source == nullptr ? "prior" : source->substr(0, source->find(':'));
@@ -31,29 +26,24 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 
 }  // namespace
 
-Json add_sensitivity(const sim::Machine& machine, const std::string& choice,
-                     const std::vector<sim::Sensitivity>& figures, double within, const std::string& metric,
-                     Report& report) {
+std::vector<ToldSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                                             const std::vector<sim::Sensitivity>& figures, double within,
+                                             const std::string& metric, Report& report) {
   Table table;
   table.title = "What would change the answer on " + machine.name + ": " + choice;
   table.columns = {"figure", "is", "kind", "1 % more: " + metric, "smaller: another answer", "larger: another answer"};
-  Json json = Json::array();
+  std::vector<ToldSensitivity> told;
   for (const sim::Sensitivity& each : figures) {
-    json.push_back({{"key", each.key},
-                    {"value", each.value},
-                    {"kind", kind_of(machine, each.key)},
-                    {"elasticity", each.elasticity},
-                    {"down", flip_json(each.down)},
-                    {"up", flip_json(each.up)}});
+    told.push_back({each, kind_of(machine, each.key)});
     if (!each.down && !each.up && std::abs(each.elasticity) < kLeastElasticity) continue;
-    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), kind_of(machine, each.key),
+    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), told.back().kind,
                           Cell(number(each.elasticity, 2) + " %", each.elasticity),
                           flip_cell(machine, each.key, each.down), flip_cell(machine, each.key, each.up)});
   }
   table.notes.push_back("one figure at a time, from 1/" + number(within) + " to " + number(within) +
                         " times what it is; -: the answer stays");
   report.tables.push_back(std::move(table));
-  return json;
+  return told;
 }
 
 }  // namespace dculab::present

@@ -2,17 +2,56 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "present/output/report.hpp"
+#include "present/output/field_json.hpp"
 #include "sim/study/sensitivity.hpp"
 
 namespace dculab::present {
 
-// Adds the table, returns the JSON. `choice`: the answer on the machine as it is; `within`: the largest factor by which
-// figures were changed; `metric`: what Answer::figure is.
-[[nodiscard]] Json add_sensitivity(const sim::Machine& machine, const std::string& choice,
-                                   const std::vector<sim::Sensitivity>& figures, double within,
-                                   const std::string& metric, Report& report);
+// A figure of a machine, and how the answer follows it.
+struct ToldSensitivity {
+  sim::Sensitivity figure;
+  std::string kind;  // how the figure came about: "spec", "prior" ...
+};
+
+// Adds the table, returns what it shows. `choice`: the answer on the machine as it is; `within`: the largest factor by
+// which figures were changed; `metric`: what Answer::figure is.
+[[nodiscard]] std::vector<ToldSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                                                           const std::vector<sim::Sensitivity>& figures, double within,
+                                                           const std::string& metric, Report& report);
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<sim::Flip> {
+  static constexpr std::string_view id = "flip";
+  static constexpr std::string_view doc = "The smallest change of a figure at which the answer is another one.";
+  static constexpr auto fields =
+      std::tuple(field("factor", "of the figure", unit::ratio, &sim::Flip::factor),
+                 field("value", "of the figure then: in s, B, FLOP/s, B/s, Hz or a number", &sim::Flip::value),
+                 field("choice", "the answer then", &sim::Flip::choice));
+};
+
+template <>
+struct FieldList<present::ToldSensitivity> {
+  using Told = present::ToldSensitivity;
+  static constexpr std::string_view id = "sensitivity";
+  static constexpr std::string_view doc = "A figure of a machine, and how the answer follows it.";
+  static constexpr auto fields = std::tuple(
+      field("key", "of the figure: memory.L2.bandwidth", [](const Told& told) { return told.figure.key; }),
+      field("value", "in s, B, FLOP/s, B/s, Hz or a number", [](const Told& told) { return told.figure.value; }),
+      field("kind", "how the figure came about: spec, measured, inferred, fitted, assumed, prior", &Told::kind),
+      field("elasticity", "relative change of the answer's metric over that of the figure, the answer staying the same",
+            unit::ratio, [](const Told& told) { return told.figure.elasticity; }),
+      field("down", "the largest smaller value with another answer; null: none within the range",
+            [](const Told& told) { return or_null(told.figure.down); }),
+      field("up", "the smallest larger value with another answer; null: none within the range",
+            [](const Told& told) { return or_null(told.figure.up); }));
+};
+
+}  // namespace dculab

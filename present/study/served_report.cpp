@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/study/served_fields.hpp"
 #include "present/study/validation_report.hpp"
 
 namespace dculab::present {
@@ -15,11 +16,6 @@ using config::kServedMetrics;
 using config::ServedFigure;
 using config::ServedMetric;
 using study::ServedRow;
-
-[[nodiscard]] const char* text_of(config::Stated stated) {
-  if (stated == config::Stated::unknown) return "unknown";
-  return stated == config::Stated::yes ? "yes" : "no";
-}
 
 void add_metric_columns(Table& table) {
   for (int metric = 0; metric < kServedMetrics; ++metric)
@@ -70,7 +66,7 @@ void add_metric_columns(Table& table) {
       std::string rates;
       for (const double rate : figure.load.requests_per_second) rates += (rates.empty() ? "" : "+") + number(rate);
       table.rows.push_back({figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices),
-                            rates, text_of(figure.cpu_offload)});
+                            rates, stated_text(figure.cpu_offload)});
       table.rows.back().resize(6 + kServedMetrics, Cell(""));
     }
     last = &figure;
@@ -108,61 +104,13 @@ void add_metric_columns(Table& table) {
   return table;
 }
 
-[[nodiscard]] Json rows_json(const study::ServedRuns& served) {
-  Json rows = Json::array();
-  for (const ServedRow& row : served.rows) {
-    const ServedFigure& figure = row.figure;
-    Json rivals = Json::object();
-    for (const auto& [rival, time] : figure.predicted_by) rivals[rival] = time.value();
-    rows.push_back({{"line", figure.line},
-                    {"experiment", figure.experiment},
-                    {"stage", figure.stage},
-                    {"model", figure.load.model},
-                    {"machine", figure.load.machine},
-                    {"devices", figure.load.devices},
-                    {"workload", figure.workload},
-                    {"cpu_offload", text_of(figure.cpu_offload)},
-                    {"metric", config::name(figure.metric)},
-                    {"measured", figure.measured.value()},
-                    {"predicted", row.predicted.value()},
-                    {"error", row.error()},
-                    {"predicted_by", std::move(rivals)}});
-  }
-  return rows;
-}
-
-[[nodiscard]] Json scores_json(const study::ServedRuns& served) {
-  Json scores = Json::array();
-  for (const study::ServedScore& score : served.scores)
-    scores.push_back({{"predicted_by", score.who},
-                      {"metric", config::name(score.metric)},
-                      {"count", score.error.count},
-                      {"median_abs_error", score.error.median_abs_error},
-                      {"p90_abs_error", score.error.p90_abs_error},
-                      {"bias", score.error.bias}});
-  return scores;
-}
-
-[[nodiscard]] Json common_json(const study::ServedRuns& served) {
-  Json scores = Json::array();
-  for (const study::CommonScore& score : served.common)
-    scores.push_back({{"rival", score.rival},
-                      {"metric", config::name(score.metric)},
-                      {"count", score.ours.count},
-                      {"median_abs_error", score.ours.median_abs_error},
-                      {"rival_median_abs_error", score.theirs.median_abs_error}});
-  return scores;
-}
-
 // A run that is left out has a row for each metric: a line for each reason is enough.
 void add_unpriced(const study::ServedRuns& served, Report& report) {
   std::map<std::string, std::pair<int, std::set<std::string>>> by_reason;
-  Json& list = report.json["not_priced"] = Json::array();
   for (const study::LeftOutRow& row : served.unpriced) {
     auto& [rows, experiments] = by_reason[row.reason];
     ++rows;
     experiments.insert(row.id);
-    list.push_back({{"line", row.line}, {"id", row.id}, {"reason", row.reason}});
   }
   for (const auto& [reason, left_out] : by_reason) {
     std::string names;
@@ -183,18 +131,6 @@ void add_unpriced(const study::ServedRuns& served, Report& report) {
   return table;
 }
 
-[[nodiscard]] Json fits_json(const std::vector<study::FittedWithout>& fits) {
-  Json json = Json::array();
-  for (const auto& [experiment, figures] : fits)
-    json.push_back({{"without", experiment},
-                    {"host.per_request", figures.per_request.value()},
-                    {"sampler.per_step", figures.sampler_step},
-                    {"sampler.per_logit", figures.sampler_logit}});
-  return json;
-}
-
-}  // namespace
-
 void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report) {
   report.heading.push_back("assumed: " + std::to_string(choices.prompts) + " different prompts take turns, and " +
                            (choices.prefix_tokens
@@ -202,9 +138,6 @@ void add_served(const study::ServedRuns& served, const study::ServedChoices& cho
                                 : std::string("repeat whole")) +
                            "; seed " + std::to_string(choices.seed));
   add_unpriced(served, report);
-  report.json["rows"] = rows_json(served);
-  report.json["scores"] = scores_json(served);
-  report.json["common"] = common_json(served);
   if (format == Format::csv) {
     report.tables.push_back(row_table(served));
     return;
@@ -214,11 +147,25 @@ void add_served(const study::ServedRuns& served, const study::ServedChoices& cho
   report.tables.push_back(run_table(served));
 }
 
-void add_served_left_out(const study::ServedLeftOut& left_out, const study::ServedChoices& choices, Format format,
-                         Report& report) {
+}  // namespace
+
+const char* stated_text(config::Stated stated) {
+  if (stated == config::Stated::unknown) return "unknown";
+  return stated == config::Stated::yes ? "yes" : "no";
+}
+
+Report served_report(const study::ServedRuns& served, const study::ServedChoices& choices, Format format) {
+  Report report{kValidateSchema, {}, {}, json_of(ToldServed{served})};
+  add_served(served, choices, format, report);
+  return report;
+}
+
+Report served_left_out_report(const study::ServedLeftOut& left_out, const study::ServedChoices& choices,
+                              Format format) {
+  Report report{kValidateSchema, {}, {}, json_of(ToldServed{left_out.runs, &left_out.fits})};
   add_served(left_out.runs, choices, format, report);
-  report.json["fitted_without"] = fits_json(left_out.fits);
   if (format != Format::csv) report.tables.push_back(fit_table(left_out.fits));
+  return report;
 }
 
 }  // namespace dculab::present

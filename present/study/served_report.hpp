@@ -8,10 +8,10 @@
 namespace dculab::present {
 
 // Tables of errors by rival and metric and by run, what is left out and why, and the rows; CSV is the rows.
-void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report);
+[[nodiscard]] Report served_report(const study::ServedRuns& served, const study::ServedChoices& choices, Format format);
 
 // The same of experiments that were left out, and what the others taught.
-void add_served_left_out(const study::ServedLeftOut& left_out, const study::ServedChoices& choices, Format format,
-                         Report& report);
+[[nodiscard]] Report served_left_out_report(const study::ServedLeftOut& left_out, const study::ServedChoices& choices,
+                                            Format format);
 
 }  // namespace dculab::present

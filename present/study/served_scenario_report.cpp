@@ -3,26 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "present/engine/draft_report.hpp"
-#include "present/study/comparison_table.hpp"
-#include "present/study/serving_report.hpp"
-#include "study/evaluate/serving_figures.hpp"
+#include "present/study/served_workload_fields.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::present {
 namespace {
-
-[[nodiscard]] std::optional<HeadSetFigures> served_head_sets(const study::ServedSweepPoint& point) {
-  if (!point.few_heads) return std::nullopt;
-  return HeadSetFigures{.counts = point.served.head_sets,
-                        .many = point.model.heads().num_key_value_heads,
-                        .few = point.few_heads->model.heads().num_key_value_heads,
-                        .few_weights = few_heads_footprint(point.model, *point.few_heads, point.options.weights)};
-}
-
-[[nodiscard]] DraftFigures served_drafts(const engine::ServedWorkload& served) {
-  return {.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
-}
 
 [[nodiscard]] int engines_of(const engine::ServedWorkload& served) {
   return std::max(1, static_cast<int>(served.replicas.size()));
@@ -51,35 +36,25 @@ void add_tables(const study::ServedSweepPoint& point, Report& report) {
   report.tables.push_back(timeline_table(served.timeline, std::int64_t{point.num_blocks} * engines, engines));
 }
 
-[[nodiscard]] Json served_json(const study::ServedSweepPoint& point) {
-  const engine::ServedWorkload& served = point.served;
-  Json json{{"choices", choices_json(point.point.choices)}};
-  json["requests"] = served.metrics.requests();
-  json["prompt_tokens"] = served.metrics.prompt_tokens();
-  json["cached_prompt_tokens"] = served.metrics.cached_tokens();
-  add_skipped(served.metrics.padding_tokens(), served.metrics.duplicate_tokens(), json);
-  for (const auto& [metric, figure] : study::compared_figures(served.metrics, served.num_steps)) json[metric] = figure;
-  json["busy_seconds"] = served.busy.value();
-  json["preemptions"] = served.num_preemptions;
-  json["num_blocks"] = point.num_blocks;
-  json["most_used_blocks"] = served.timeline.most_used_blocks();
-  if (engines_of(served) > 1) json["replicas"] = served_replica_json(served);
-  json["timeline"] = timeline_json(served.timeline);
-  if (served.drafts.num_drafts > 0) json["speculation"] = draft_json(served_drafts(served));
-  if (const auto head_sets = served_head_sets(point)) json["groups_by_load"] = head_set_json(*head_sets);
-  return json;
-}
-
 }  // namespace
 
+std::optional<HeadSetFigures> served_head_sets(const study::ServedSweepPoint& point) {
+  if (!point.few_heads) return std::nullopt;
+  return HeadSetFigures{.counts = point.served.head_sets,
+                        .many = point.model.heads().num_key_value_heads,
+                        .few = point.few_heads->model.heads().num_key_value_heads,
+                        .few_weights = few_heads_footprint(point.model, *point.few_heads, point.options.weights)};
+}
+
+DraftFigures served_drafts(const engine::ServedWorkload& served) {
+  return {.counts = served.drafts, .drafting = served.drafting, .verifying = served.busy};
+}
+
 Report served_scenario_report(const std::string& question, const study::ServedScenario& answer) {
-  Report report{"dculab/bench-scenario/1", {question}, {}, Json{{"runs", Json::array()}}};
+  Report report{"dculab/bench-scenario/1", {question}, {}, json_of(ToldServedScenario{answer})};
   const TraceHeader& header = answer.points.front().header;
   report.heading.push_back(header.device + ", " + header.build);
-  for (const study::ServedSweepPoint& point : answer.points) {
-    add_tables(point, report);
-    report.json["runs"].push_back(served_json(point));
-  }
+  for (const study::ServedSweepPoint& point : answer.points) add_tables(point, report);
   return report;
 }
 

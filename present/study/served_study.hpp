@@ -8,7 +8,8 @@
 
 namespace dculab::present {
 
-// `first`: a point of the sweep, which names its axes; `rounds`: measure.repeats.
+// Tables; the fields of JSON are measured_serving_fields.hpp. `first`: a point of the sweep, which names its axes;
+// `rounds`: measure.repeats.
 void add_served_study(const study::ServedStudy& found, const config::SweepPoint& first, int rounds, Report& report);
 
 }  // namespace dculab::present

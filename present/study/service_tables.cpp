@@ -23,18 +23,6 @@ namespace {
   return row;
 }
 
-[[nodiscard]] Json pool_json(const sim::ServicePool& pool) {
-  Json json{{"batch", pool.batch},
-            {"tokens", pool.tokens},
-            {"tokens_per_second_per_node", pool.tokens_per_second},
-            {"step_seconds", pool.steps.value()},
-            {"kv_reading_seconds", pool.reading.value()},
-            {"kv_sending_seconds", pool.sending.value()},
-            {"terms", Json::object()}};
-  for (const auto& [name, time] : pool.terms) json["terms"][name] = time.value();
-  return json;
-}
-
 }  // namespace
 
 Table pools_table(const std::vector<study::VariantCost>& costs, const config::Compare& compare,
@@ -71,10 +59,6 @@ std::vector<std::string> service_assumptions(const config::Scenario& scenario) {
           " tokens, all alike, and always more of them than the pools can take (sim/study/service_run.hpp)",
       "assumed: all groups of devices that share experts have as many tokens, and wait for the device with the most "
       "rows (docs/decisions/0030-expert-parallelism.md)"};
-}
-
-Json to_json(const sim::ServiceRun& run) {
-  return {{"prefill", pool_json(run.prefill)}, {"decode", pool_json(run.decode)}};
 }
 
 }  // namespace dculab::present

@@ -1,4 +1,4 @@
-// What the pools of a service spend their steps on, for people and as JSON.
+// What the pools of a service spend their steps on, in tables and words.
 #pragma once
 
 #include <string>
@@ -20,7 +20,5 @@ namespace dculab::present {
 
 // What the closed form of a service takes for granted, in words.
 [[nodiscard]] std::vector<std::string> service_assumptions(const config::Scenario& scenario);
-
-[[nodiscard]] Json to_json(const sim::ServiceRun& run);
 
 }  // namespace dculab::present

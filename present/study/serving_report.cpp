@@ -52,20 +52,10 @@ std::string head_set_line(const HeadSetFigures& figures) {
          config::short_text(figures.few_weights) + " of weights";
 }
 
-Json head_set_json(const HeadSetFigures& figures) {
-  const HeadSetCounts& counts = figures.counts;
-  return {{"num_key_value_heads", {figures.many, figures.few}},
-          {"requests", counts.requests},
-          {"output_tokens", counts.tokens},
-          {"changes", counts.switches},
-          {"steps", counts.steps},
-          {"steps_of_both", counts.steps_of_both},
-          {"second_set_weight_bytes", figures.few_weights.value()}};
-}
-
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
   table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
+  table.csv_columns = {"latency", "mean", "P50", "P90", "P99", "largest"};
   for (const NamedLatency& latency : latencies(metrics)) {
     if (latency.values.count() == 0) continue;
     std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};
@@ -101,26 +91,6 @@ Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, i
                                          "times counted; busy: their mean") +
                  "; tokens: of prompts and answers."};
   return table;
-}
-
-Json timeline_json(const ServingTimeline& timeline) {
-  Json json = Json::array();
-  for (const TimelineInterval& interval : timeline.intervals())
-    json.push_back({{"begin_seconds", interval.begin.value()},
-                    {"end_seconds", interval.end.value()},
-                    {"busy_seconds", interval.busy.value()},
-                    {"running", interval.running},
-                    {"waiting", interval.waiting},
-                    {"used_blocks", interval.used_blocks},
-                    {"unused_slots", interval.unused_slots},
-                    {"new_tokens", interval.new_tokens},
-                    {"preemptions", interval.preemptions}});
-  return json;
-}
-
-void add_skipped(std::int64_t padding, std::int64_t duplicates, Json& json) {
-  if (padding > 0) json["skipped_padding_tokens"] = padding;
-  if (duplicates > 0) json["skipped_duplicate_tokens"] = duplicates;
 }
 
 std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const ServiceLevel& objective) {

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/unit_text.hpp"
 #include "present/engine/draft_report.hpp"
-#include "present/study/comparison_table.hpp"
-#include "present/study/serving_report.hpp"
-#include "present/study/simulation_report.hpp"
-#include "present/values/leaning_report.hpp"
-#include "present/values/machine_figures.hpp"
-#include "present/values/verdict_text.hpp"
 
 namespace dculab::present {
 namespace {
@@ -87,83 +82,93 @@ void add_sweep(const std::string& question, const std::vector<study::Simulation>
     }
 }
 
+}  // namespace
+
+SimulationReport::SimulationReport() : report_{"dculab/simulate/1", {}, {}, json_of(ToldSimulations{})} {}
+
 // The best point and, of each machine, which block sizes cannot be told apart.
-void add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
-                const config::Objective& objective, Report& report) {
+void SimulationReport::add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
+                                  const config::Objective& objective) {
   const std::string goal = (objective.goal == config::Goal::maximize ? "largest " : "smallest ") + objective.metric;
-  report.heading.push_back(choice.best ? goal + ": " + study::label(all[*choice.best])
-                                       : "no point of the sweep meets objective.subject_to");
+  report_.heading.push_back(choice.best ? goal + ": " + study::label(all[*choice.best])
+                                        : "no point of the sweep meets objective.subject_to");
   if (!choice.best) return;
-  report.json["best"].push_back(report.json["simulations"].size() + *choice.best);
-  for (const study::ServedBlockSizes& each : choice.block_sizes)
-    add_block_sizes(each.machine, each.kv_heads, each.blocks, report);
+  if (!told_.best) told_.best.emplace();
+  told_.best->push_back(told_.simulations.size() + *choice.best);
+  for (const study::ServedBlockSizes& each : choice.block_sizes) {
+    if (!told_.block_sizes) told_.block_sizes.emplace();
+    told_.block_sizes->push_back(tell_block_sizes(each.machine, each.kv_heads, each.blocks, report_.heading));
+  }
   if (choice.sweeps_heads)
-    report.heading.push_back(
+    report_.heading.push_back(
         "→ no number of KV heads is recommended, for accuracy was not weighed: the points are a "
         "front of speed against KV heads kept");
 }
 
 // The points that no other beats in all of scenario.pareto.
-void add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
-               const config::Scenario& scenario, Report& report) {
+void SimulationReport::add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
+                                 const config::Scenario& scenario) {
   const std::vector<config::Aim>& aims = scenario.pareto;
   std::string told;
   for (const config::Aim& aim : aims)
     told +=
         (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
   const bool limited = !scenario.objective.subject_to.empty();
-  report.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
-                           told + " than:");
-  const std::size_t before = report.json["simulations"].size();
-  Json front = Json::array();
+  report_.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
+                            told + " than:");
+  if (!told_.pareto) told_.pareto.emplace();
+  std::vector<std::size_t>& front = told_.pareto->emplace_back();
   for (const std::size_t index : indices) {
     std::string line = "  " + study::label(all[index]);
     for (const config::Aim& aim : aims)
       line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
-    report.heading.push_back(line);
-    front.push_back(before + index);
+    report_.heading.push_back(line);
+    front.push_back(told_.simulations.size() + index);
   }
-  report.json["pareto"].push_back(front);
 }
 
-void add_simulation_leanings(const study::SimulationAnswer& answer, Report& report) {
-  Json leans_on = Json::object();
+// Beside those of the scenarios before.
+void SimulationReport::add_leanings(const study::SimulationAnswer& answer) {
+  if (!told_.machine_facts) told_.machine_facts.emplace();
+  if (!told_.leans_on) told_.leans_on.emplace();
   for (const study::SimulationLeanings& each : answer.leanings) {
     const sim::Machine& machine = answer.simulations[each.simulation].server.machine;
-    leans_on[machine.name] = add_leanings(machine, each.leanings, report, Priced::served_steps);
-  }
-  for (const auto& [machine, keys] : leans_on.items()) {
-    Json& known = report.json["leans_on"][machine];  // of the scenarios before
-    for (const Json& key : keys)
-      if (const auto same = [&key](const Json& each) { return each["key"] == key["key"]; };
-          known.is_null() || std::none_of(known.begin(), known.end(), same))
-        known.push_back(key);
-    if (known.is_null()) known = Json::array();
+    set_of_machine(*told_.machine_facts, machine.name, machine_facts(machine));
+    const std::vector<ToldLeaning> found =
+        note_leanings(machine, each.leanings, report_.tables.back(), Priced::served_steps);
+    auto known = std::ranges::find(*told_.leans_on, machine.name, [](const auto& of) { return of.first; });
+    if (known == told_.leans_on->end())
+      known = told_.leans_on->emplace(known, machine.name, std::vector<ToldLeaning>{});
+    for (const ToldLeaning& leaning : found)
+      if (std::ranges::find(known->second, leaning.key, &ToldLeaning::key) == known->second.end())
+        known->second.push_back(leaning);
   }
 }
 
-}  // namespace
-
-void add_simulated_scenario(const study::SimulationQuestion& question, const study::SimulationAnswer& answer,
-                            Report& report) {
+void SimulationReport::add(const study::SimulationQuestion& question, const study::SimulationAnswer& answer) {
   const config::Scenario& scenario = question.scenario;
   const std::vector<study::Simulation>& all = answer.simulations;
-  report.heading.push_back(scenario.question);
-  for (const std::string& line : question.kernels) report.heading.push_back(line);
-  add_warnings(report, question.notes);
+  report_.heading.push_back(scenario.question);
+  for (const std::string& line : question.kernels) report_.heading.push_back(line);
+  add_warnings(report_, question.notes);
   for (const study::MachineSweep& sweep : question.sweeps)
-    if (!sweep.left_out.empty()) report.heading.push_back(left_out_text(sweep.machine, sweep.left_out));
-  add_warnings(report, answer.refused);
-  if (answer.front) add_front(*answer.front, all, scenario, report);
-  if (answer.choice) add_choice(*answer.choice, all, scenario.objective, report);
+    if (!sweep.left_out.empty()) report_.heading.push_back(left_out_text(sweep.machine, sweep.left_out));
+  add_warnings(report_, answer.refused);
+  if (answer.front) add_front(*answer.front, all, scenario);
+  if (answer.choice) add_choice(*answer.choice, all, scenario.objective);
   if (all.size() == 1)
-    add_details(all.front(), report);
+    add_details(all.front(), report_);
   else
-    add_sweep(scenario.question, all, report);
-  add_simulation_leanings(answer, report);
+    add_sweep(scenario.question, all, report_);
+  add_leanings(answer);
   for (const sim::Machine& machine : answer.machines)
-    report.json["machine_facts"][machine.name] = machine_facts(machine, scenario.sweep);
-  for (const study::Simulation& simulation : all) report.json["simulations"].push_back(present::to_json(simulation));
+    set_of_machine(*told_.machine_facts, machine.name, machine_facts(machine, scenario.sweep));
+  for (const study::Simulation& simulation : all) told_.simulations.push_back(simulation);
+}
+
+Report SimulationReport::take() {
+  report_.json.update(json_of(told_));
+  return std::move(report_);
 }
 
 }  // namespace dculab::present

@@ -1,14 +1,67 @@
 // The tables and the JSON of `dculab simulate`.
 #pragma once
 
-#include "present/output/report.hpp"
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "present/study/simulation_fields.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/verdict_text.hpp"
 #include "study/answer/simulated_scenario.hpp"
 
 namespace dculab::present {
 
-// Adds a scenario to the report, whose JSON has those before under "simulations": of one point its latencies, of
-// several a row each.
-void add_simulated_scenario(const study::SimulationQuestion& question, const study::SimulationAnswer& answer,
-                            Report& report);
+struct ToldSimulations {
+  std::vector<Part<study::Simulation>> simulations{};
+  std::optional<std::vector<std::vector<std::size_t>>> pareto{};
+  std::optional<std::vector<std::size_t>> best{};
+  std::optional<std::vector<ToldBlockSizes>> block_sizes{};
+  std::optional<ByMachine<MachineFacts>> machine_facts{};
+  std::optional<ByMachine<std::vector<ToldLeaning>>> leans_on{};
+};
+
+// Of one scenario or several.
+class SimulationReport {
+ public:
+  SimulationReport();
+
+  // Of one point its latencies, of several a row each.
+  void add(const study::SimulationQuestion& question, const study::SimulationAnswer& answer);
+  [[nodiscard]] Report take();
+
+ private:
+  void add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
+                  const config::Objective& objective);
+  void add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
+                 const config::Scenario& scenario);
+  void add_leanings(const study::SimulationAnswer& answer);
+
+  Report report_;
+  ToldSimulations told_;
+};
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldSimulations> {
+  using Told = present::ToldSimulations;
+  static constexpr std::string_view id = "simulations";
+  static constexpr std::string_view doc = "Requests of one scenario or several, served under a virtual clock.";
+  static constexpr auto fields = std::tuple(
+      field("simulations", "scenario by scenario and machine by machine, in the order of the sweeps",
+            &Told::simulations),
+      field("pareto", "of each scenario with pareto: indices of the simulations that no other beats in all aims",
+            &Told::pareto),
+      field("best", "of each scenario with an objective: the index of the simulation that it prefers", &Told::best),
+      field("block_sizes", "which to take on each machine, where they are swept", &Told::block_sizes),
+      field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
+      field("leans_on", "assumed figures that the steps lean on, by machine", &Told::leans_on));
+};
+
+}  // namespace dculab

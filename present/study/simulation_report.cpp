@@ -4,7 +4,7 @@
 #include <array>
 
 #include "config/unit_text.hpp"
-#include "present/study/comparison_table.hpp"
+#include "present/study/simulation_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -20,19 +20,6 @@ constexpr std::array kIntervalMetrics{"requests_per_second",
                                       "itl_p99",
                                       "latency_p50",
                                       "latency_p99"};
-
-[[nodiscard]] Json replicas_json(const sim::ServingRun& run) {
-  Json json = Json::array();
-  for (const sim::ReplicaRun& replica : run.replicas) {
-    json.push_back({{"role", name(replica.role)},
-                    {"requests", replica.requests},
-                    {"steps", replica.num_steps},
-                    {"preemptions", replica.num_preemptions},
-                    {"utilization", replica.busy / run.metrics.duration()}});
-    if (replica.role_switches > 0) json.back()["role_switches"] = replica.role_switches;
-  }
-  return json;
-}
 
 // Of padding and of duplicate prompts.
 [[nodiscard]] std::int64_t skipped_tokens(const study::Simulation& simulation) {
@@ -119,41 +106,6 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
     table.rows.push_back(std::move(row));
   }
   return table;
-}
-
-Json to_json(const study::Simulation& simulation) {
-  const sim::ServingRun& run = simulation.run;
-  Json json{{"machine", simulation.machine}, {"choices", Json::object()}};
-  for (const auto& [key, value] : simulation.choices) json["choices"][key] = value;
-  json["requests"] = run.metrics.requests();
-  if (run.one_in > 1) json["one_in"] = run.one_in;
-  json["requests_within_slo"] = run.metrics.requests_within_objective();
-  json["prompt_tokens"] = run.metrics.prompt_tokens();
-  json["cached_prompt_tokens"] = run.metrics.cached_tokens();
-  if (run.metrics.stored_tokens() > 0) json["stored_prompt_tokens"] = run.metrics.stored_tokens();
-  add_skipped(run.metrics.padding_tokens(), run.metrics.duplicate_tokens(), json);
-  json["output_tokens"] = run.metrics.output_tokens();
-  for (const auto& [metric, figure] : simulation.figures) json[metric] = figure;
-  json["steps"] = run.num_steps;
-  json["busy_seconds"] = run.busy.value();
-  json["preemptions"] = run.num_preemptions;
-  if (run.drafts.num_drafts > 0) json["speculation"] = draft_json(drafts_of(run));
-  if (simulation.server.few_heads) json["groups_by_load"] = head_set_json(head_sets_of(simulation));
-  if (run.swaps.preemptions > 0)
-    json["swaps"] = {{"preemptions", run.swaps.preemptions},
-                     {"bytes_out", run.swapped_out.value()},
-                     {"bytes_in", run.swapped_in.value()},
-                     {"seconds", run.time_by_bound.at("swap").value()}};
-  if (run.replicas.size() > 1) json["replicas"] = replicas_json(run);
-  json["num_blocks"] = run.num_blocks;
-  json["most_used_blocks"] = run.timeline.most_used_blocks();
-  for (const auto& [bound, time] : run.time_by_bound) json["seconds_by_bound"][bound] = time.value();
-  json["basis"] = sim::name(simulation.trust.basis);
-  json["step_time_interval"] = {simulation.trust.low, simulation.trust.high};  // over their prices
-  for (const auto& [metric, interval] : simulation.intervals) json["intervals"][metric] = {interval.low, interval.high};
-  if (!simulation.measured.empty()) json["measured"] = comparison_json(simulation.figures, simulation.measured);
-  json["timeline"] = timeline_json(run.timeline);
-  return json;
 }
 
 }  // namespace dculab::present

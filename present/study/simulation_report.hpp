@@ -1,4 +1,4 @@
-// Simulations as tables and as JSON.
+// Simulations as tables; their fields in JSON are simulation_fields.hpp.
 #pragma once
 
 #include <string>
@@ -28,7 +28,5 @@ namespace dculab::present {
 
 // A row for each; those that skipped tokens say how many.
 [[nodiscard]] Table sweep_table(const std::vector<study::Simulation>& all);
-
-[[nodiscard]] Json to_json(const study::Simulation& simulation);
 
 }  // namespace dculab::present

@@ -2,6 +2,7 @@
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/study/predicted_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -11,8 +12,8 @@ namespace {
 
 [[nodiscard]] Cell times_cell(double factor) { return {number(factor) + " x", factor}; }
 
-[[nodiscard]] std::string interval_text(const study::DraftOutcome& outcome) {
-  return number(outcome.low) + " .. " + number(outcome.high);
+[[nodiscard]] Cell interval_cell(const study::DraftOutcome& outcome) {
+  return {number(outcome.low) + " .. " + number(outcome.high), outcome.low, outcome.high};
 }
 
 // Titles and values of what the advice is about, beside the batch.
@@ -70,7 +71,7 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
     row.push_back(seconds_cell(outcome.times.drafting));
     row.emplace_back(number(outcome.tokens), outcome.tokens);
     row.push_back(times_cell(outcome.speed_up));
-    row.emplace_back(interval_text(outcome));
+    row.push_back(interval_cell(outcome));
     row.emplace_back(outcome.fits ? "yes" : "no");
   }
   table.notes.emplace_back(
@@ -93,7 +94,7 @@ Table advice_table(const std::vector<study::DraftAdvice>& advice) {
         row.emplace_back(config::draft_shape_text(of_batch.best->shape));
         row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
         row.push_back(times_cell(of_batch.best->speed_up));
-        row.emplace_back(interval_text(*of_batch.best));
+        row.push_back(interval_cell(*of_batch.best));
       } else {
         row.insert(row.end(), {"none", "1", times_cell(1), ""});
       }
@@ -128,51 +129,13 @@ Table reported_drafts_table(const std::string& title, const std::vector<study::R
     table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
                           Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
                           times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
-                          interval_text(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
+                          interval_cell(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
                           draft.reported ? times_cell(*draft.reported) : Cell("")});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
       "step that verifies to last as long as a plain one. Simulated: TPOT of served requests, without drafts over "
       "with.");
   return table;
-}
-
-Json to_json(const study::DraftOutcome& outcome) {
-  return {{"batch", outcome.batch},
-          {"draft", config::draft_shape_text(outcome.shape)},
-          {"num_speculative_tokens", outcome.shape.depth()},
-          {"draft_tokens", outcome.shape.num_tokens()},
-          {"plain_step_seconds", outcome.times.plain.value()},
-          {"verify_step_seconds", outcome.times.verify.value()},
-          {"drafting_seconds", outcome.times.drafting.value()},
-          {"expected_tokens", outcome.tokens},
-          {"speed_up", outcome.speed_up},
-          {"interval", {outcome.low, outcome.high}},
-          {"fits", outcome.fits}};
-}
-
-Json to_json(const study::DraftAdvice& advice) {
-  Json json{{"choices", choices_json(advice.others)}, {"batches", Json::array()}, {"drafts", Json::array()}};
-  for (const study::DraftAdvice::OfBatch& of_batch : advice.batches) {
-    json["batches"].push_back({{"batch", of_batch.batch}, {"num_speculative_tokens", 0}, {"speed_up", 1}});
-    if (of_batch.best) json["batches"].back().update(to_json(*of_batch.best));
-  }
-  for (const study::DraftAdvice::OfShape& of_shape : advice.shapes)
-    json["drafts"].push_back({{"draft", config::draft_shape_text(of_shape.shape)},
-                              {"break_even_batch", of_shape.break_even.batch},
-                              {"pays_at_all", of_shape.break_even.is_all}});
-  return json;
-}
-
-Json to_json(const study::ReportedDraft& draft) {
-  Json json{{"variant", draft.variant},
-            {"rate", draft.rate},
-            {"cost", draft.cost},
-            {"closed_form", draft.closed_form},
-            {"priced", to_json(draft.outcome)}};
-  if (draft.simulated) json["simulated"] = *draft.simulated;
-  if (draft.reported) json["reported"] = *draft.reported;
-  return json;
 }
 
 std::string drafts_line(const study::DraftOutcome& outcome) {
@@ -182,23 +145,21 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
          number(outcome.speed_up) + " (90 % interval " + number(outcome.low) + " to " + number(outcome.high) + ")";
 }
 
-void add_draft_study(const study::DraftStudy& study, Report& report) {
-  const study::DraftQuestion& asked = study.points.front().question;
-  if (!report.json.contains("machines")) report.json["machines"] = Json::array();
-  Json json{{"machine", asked.machine.name}, {"points", Json::array()}, {"advice", Json::array()}};
-  add_warnings(report, study.refused);
-  std::vector<StudiedDraft> studied;
-  for (std::size_t index = 0; index < study.points.size(); ++index) {
-    studied.push_back({study.points[index].choices, study.outcomes[index]});
-    Json point{{"choices", choices_json(studied.back().choices)}};
-    point.update(present::to_json(studied.back().outcome));
-    json["points"].push_back(std::move(point));
+void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& report) {
+  DraftStudies told;
+  report.json.update(json_of(told));  // before the warnings
+  for (const study::DraftStudy& study : studies) {
+    const study::DraftQuestion& asked = study.points.front().question;
+    add_warnings(report, study.refused);
+    std::vector<StudiedDraft> studied;
+    for (std::size_t index = 0; index < study.points.size(); ++index)
+      studied.push_back({study.points[index].choices, study.outcomes[index]});
+    report.tables.push_back(drafts_table(drafts_title(asked), studied));
+    report.tables.push_back(advice_table(study.advice));
+    report.tables.push_back(break_even_table(study.advice));
+    told.machines.push_back(ToldDrafts{asked.machine.name, std::move(studied), study.advice});
   }
-  for (const study::DraftAdvice& each : study.advice) json["advice"].push_back(present::to_json(each));
-  report.tables.push_back(drafts_table(drafts_title(asked), studied));
-  report.tables.push_back(advice_table(study.advice));
-  report.tables.push_back(break_even_table(study.advice));
-  report.json["machines"].push_back(std::move(json));
+  report.json.update(json_of(told));
 }
 
 void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
@@ -209,11 +170,9 @@ void add_reported_drafts(const config::Compare& compare, const std::vector<study
     for (const config::Variant& variant : compare.variants)
       if (!variant.note.empty()) table.notes.push_back(variant.name + ": " + variant.note);
     table.notes.push_back("reported: " + compare.source);
-    Json json{{"machine", each.machine}, {"reported", Json::array()}};
-    for (const study::ReportedDraft& draft : each.drafts) json["reported"].push_back(present::to_json(draft));
     report.tables.push_back(std::move(table));
-    report.json["machines"].push_back(std::move(json));
   }
+  report.json.update(json_of(ReportedDraftStudies{machines}));
 }
 
 }  // namespace dculab::present

@@ -1,4 +1,4 @@
-// What drafts are worth, as tables and JSON.
+// What drafts are worth, as tables; their fields in JSON are speculation_fields.hpp.
 #pragma once
 
 #include <string>
@@ -24,14 +24,10 @@ struct StudiedDraft {
 [[nodiscard]] Table break_even_table(const std::vector<study::DraftAdvice>& advice);
 [[nodiscard]] Table reported_drafts_table(const std::string& title, const std::vector<study::ReportedDraft>& drafts);
 
-[[nodiscard]] Json to_json(const study::DraftOutcome& outcome);
-[[nodiscard]] Json to_json(const study::DraftAdvice& advice);
-[[nodiscard]] Json to_json(const study::ReportedDraft& draft);
+// The points of a sweep, what to draft at each batch and up to which batch that pays; JSON (predicted_fields.hpp).
+void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& report);
 
-// The points of a sweep, what to draft at each batch and up to which batch that pays; JSON under "machines".
-void add_draft_study(const study::DraftStudy& study, Report& report);
-
-// Published speed-ups beside the closed form and the simulator, machine by machine; JSON under "machines".
+// Published speed-ups beside the closed form and the simulator, machine by machine; JSON (predicted_fields.hpp).
 void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
                          Report& report);
 

@@ -8,6 +8,7 @@
 #include "present/study/group_report.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/study/step_report.hpp"
+#include "present/study/study_fields.hpp"
 #include "present/study/variants_report.hpp"
 
 namespace dculab::present {
@@ -18,7 +19,7 @@ void add_answer(const std::vector<study::DesignStudy>& studies, const config::Sc
 }
 
 void add_answer(const std::vector<study::DraftStudy>& studies, const config::Scenario&, Report& report) {
-  for (const study::DraftStudy& study : studies) add_draft_study(study, report);
+  add_draft_studies(studies, report);
 }
 
 void add_answer(const std::vector<study::ReportedDrafts>& drafts, const config::Scenario& scenario, Report& report) {
@@ -38,6 +39,12 @@ void add_answer(const std::vector<study::StepStudy>& studies, const config::Scen
 }
 
 }  // namespace
+
+Report study_report(const std::string& question) {
+  return {"dculab/study/1", {question}, {}, Json{{"question", question}}};
+}
+
+Report studies_report() { return {"dculab/study/1", {}, {}, json_of(SeveralStudies{})}; }
 
 void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report) {
   std::visit([&](const auto& each) { add_answer(each, scenario, report); }, answer);

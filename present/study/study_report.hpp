@@ -1,4 +1,5 @@
-// The report of `dculab study`: an answer whatever it is about, the studies that follow it, and several in one.
+// The report of `dculab study`: an answer whatever it is about, the studies that follow it, and several in one. What
+// its JSON has is study_fields.hpp.
 #pragma once
 
 #include <string>
@@ -9,6 +10,10 @@
 #include "study/answer/study_answer.hpp"
 
 namespace dculab::present {
+
+// Of a question without its answer, and of several studies without any.
+[[nodiscard]] Report study_report(const std::string& question);
+[[nodiscard]] Report studies_report();
 
 void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/study/teaching_fields.hpp"
 
 namespace dculab::present {
 namespace {
@@ -16,14 +17,6 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
        moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
        moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
        moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
-  Json entry{{"number", row.number},           {"op", row.op},
-             {"computation", row.computation}, {"flops", row.flops.value()},
-             {"bytes", row.bytes.value()},     {"intensity", moves ? Json(row.intensity->value()) : Json(nullptr)}};
-  if (!formula.empty()) entry["lecture_formula"] = formula;
-  if (is_total)
-    report.json["total"] = std::move(entry);
-  else
-    report.json["rows"].push_back(std::move(entry));
 }
 
 [[nodiscard]] std::string attention_text(const LayerKind& layer) {
@@ -74,48 +67,19 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
        Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
        Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
        Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
-  report.json["rows"].push_back({{"attention", has_entries     ? "entries"
-                                               : row.is_latent ? "mla"
-                                                               : "gqa"},
-                                 {"num_key_value_heads", row.kv_heads},
-                                 {"weight_bytes", row.weight_bytes.value()},
-                                 {"kv_bytes", row.kv_bytes.value()},
-                                 {"kv_bytes_per_token", row.kv_bytes_per_token.value()},
-                                 {"crossover_tokens", row.crossover_tokens}});
-}
-
-[[nodiscard]] Json own_footprint_json(const ModelShape& model, const sim::Footprint& own) {
-  return {{"model", model.name},
-          {"num_key_value_heads", model.heads().num_key_value_heads},
-          {"weight_bytes", own.weight_bytes.value()},
-          {"kv_bytes", own.kv_bytes.value()},
-          {"kv_bytes_in_windows", own.kv_in_windows.value()},
-          {"kv_bytes_per_token", own.kv_bytes_per_token.value()},
-          {"layer_weight_bytes", own.layer_weight_bytes.value()},
-          {"layer_kv_bytes", own.layer_kv_bytes.value()},
-          {"crossover_tokens", own.crossover_tokens},
-          {"rows", Json::array()}};
 }
 
 void add_latent_row(Report& report, const sim::LatentForms& row) {
-  const char* cheaper = row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";
-  report.tables.front().rows.push_back({std::to_string(row.new_tokens),
-                                        Cell(config::short_text(row.expanded), row.expanded.value()),
-                                        Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper});
-  report.json["rows"].push_back({{"new_tokens", row.new_tokens},
-                                 {"expanded_seconds", row.expanded.value()},
-                                 {"absorbed_seconds", row.absorbed.value()},
-                                 {"cheaper", cheaper}});
+  report.tables.front().rows.push_back(
+      {std::to_string(row.new_tokens), Cell(config::short_text(row.expanded), row.expanded.value()),
+       Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper_form(row)});
 }
 
 }  // namespace
 
 Report intensity_report(const study::IntensityQuestion& question, const study::IntensityAnswer& answer) {
   const ModelShape& model = answer.model;
-  Report report{"dculab/tables-intensity/1", {}, {Table{}}, Json::object()};
-  report.json = {{"model", model.name},           {"phase", question.phase == Phase::decode ? "decode" : "prefill"},
-                 {"tokens", question.tokens},     {"batch", question.batch},
-                 {"dtype", name(question.dtype)}, {"rows", Json::array()}};
+  Report report{"dculab/tables-intensity/1", {}, {Table{}}, json_of(ToldIntensity{question, answer})};
   report.heading = {intensity_heading(question, model)};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
   report.tables.front().first_column = Align::right;
@@ -131,11 +95,13 @@ Report intensity_report(const study::IntensityQuestion& question, const study::I
 Report footprint_report(const study::FootprintQuestion& question, const std::string& weights,
                         const std::string& kv_cache, const study::FootprintAnswer& answer) {
   const ModelShape& model = answer.model;
-  Report report{"dculab/tables-footprint/1", {}, {Table{}}, own_footprint_json(model, answer.own)};
+  Report report{"dculab/tables-footprint/1", {}, {Table{}}, json_of(ToldFootprint{answer})};
   report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
                     std::to_string(question.request.tokens) + " tokens, weights " + weights + ", KV " + kv_cache};
   report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                                    "layer weights", "layer KV", "KV > weights from"};
+  report.tables.front().csv_columns = report.tables.front().columns;
+  report.tables.front().csv_columns[1] = "attention";
   for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);
   if (answer.own.kv_in_windows < answer.own.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
@@ -152,14 +118,9 @@ Report footprint_report(const study::FootprintQuestion& question, const std::str
 
 Report latent_forms_report(const study::LatentFormsQuestion& question, const study::LatentFormsAnswer& answer) {
   const std::string &model = answer.model.name, &machine = answer.machine.name;
-  Report report{"dculab/tables-latents/1", {}, {Table{}}, Json::object()};
+  Report report{"dculab/tables-latents/1", {}, {Table{}}, json_of(ToldLatentForms{question, answer})};
   report.heading = {model + " on " + machine + ": latent attention in one layer, " + std::to_string(question.batch) +
                     " sequences of " + std::to_string(question.context) + " tokens"};
-  report.json = {{"model", model},
-                 {"machine", machine},
-                 {"batch", question.batch},
-                 {"context_tokens", question.context},
-                 {"rows", Json::array()}};
   add_warnings(report, answer.model.notes);
   add_warnings(report, answer.unserved);
   Table& table = report.tables.front();

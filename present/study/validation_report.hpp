@@ -10,24 +10,35 @@
 
 namespace dculab::present {
 
-// What is not scored, with its reasons: lines of the heading, and `refused` and `not_priced` of the JSON.
-void add_left_out_rows(const study::Scores& scores, Report& report);
+inline constexpr const char* kValidateSchema = "dculab/validate/1";
 
-// What a calibration learned, those rows, all others and their errors, and which assumed figures the predictions lean
-// on, machine by machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order.
-// JSON and CSV have all.
-void add_validation(const study::Validation& validation, int worst, Format format, Report& report);
+// Lines of the heading: what is not scored, with its reasons.
+void add_left_out_lines(const study::Scores& scores, Report& report);
 
-// `--leave-one-out`: left out x kind with rows, errors, coverage and the naive roofline's errors. `by`: one of
-// study::left_out_groups(); `effects`: of sources, where there are any.
-void add_left_out_scores(const std::string& by, const std::vector<study::LeftOutPoint>& points,
-                         std::vector<study::SourceEffect> effects, Report& report);
+// A line of the heading: on how many points was calibrated.
+void add_learned_line(const sim::PointCalibration& calibration, Report& report);
 
-// Errors of the points that were fitted, by kind, as the files that were calibrated have the machines and as they were
-// fitted: `before` and `after` of the JSON. They are no forecast.
-void add_fitted_errors(const study::ScoreSummary& before, const study::ScoreSummary& after, Report& report);
+// What a calibration learned, rows and their errors, and which assumed figures the predictions lean on, machine by
+// machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order. JSON and CSV have
+// all.
+[[nodiscard]] Report validation_report(const study::Validation& validation, int worst, Format format);
 
-// What a calibration learned of each group, as factors: `fitted` of the JSON.
-void add_effects(const sim::PointCalibration& calibration, Report& report);
+// Each of a group predicted from all others.
+struct LeftOutGroup {
+  std::string by;  // one of study::left_out_groups()
+  std::vector<study::LeftOutPoint> points;
+  std::vector<study::SourceEffect> effects;  // of sources, where there are any
+};
+
+// `--leave-one-out`: left out x kind with rows, errors, coverage and the naive roofline's errors. `left_out_rows`:
+// those that are in no table.
+[[nodiscard]] Report left_out_report(const study::Scores& left_out_rows, std::vector<LeftOutGroup> groups);
+
+// Errors of points as the files that were calibrated have the machines, and as they were fitted.
+struct FittedError {
+  std::string kind;  // "all": of all
+  study::Score before, after;
+};
+void add_fitted_errors(const std::vector<FittedError>& errors, Report& report);
 
 }  // namespace dculab::present

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "config/unit_text.hpp"
-#include "config/weight_format_text.hpp"
 #include "present/study/service_tables.hpp"
 #include "study/scenario/resolve.hpp"
 
@@ -21,25 +20,6 @@ std::string figure_text(const std::string& metric, double value) {
   if (metric.ends_with("tokens_per_second")) return number(value) + " tokens/s";
   if (metric.ends_with("tokens_per_second_per_node")) return number(value) + " tokens/s";
   return config::short_text(Seconds(value));
-}
-
-Json to_json(const study::VariantCost& cost) {
-  Json json{{"stack", cost.machine.stack.name},
-            {"model", cost.model.name},
-            {"num_key_value_heads", cost.model.heads().num_key_value_heads},
-            {"weights", config::weight_format_text(cost.options.weights)},
-            {"kv_cache_dtype", name(cost.options.kv_cache_dtype)},
-            {"batch", cost.batch}};
-  if (!cost.batch_limit.empty()) json["batch_limit"] = cost.batch_limit;
-  if (!cost.fits()) return json;
-  for (const auto& [metric, value] : cost.figures) json[metric] = value;
-  if (cost.service) json["pools"] = to_json(*cost.service);
-  json["bound"] = largest_share(cost);
-  json["attention_share"] = study::attention_share(cost);
-  json["shares"] = Json::object();
-  const Seconds total = cost.shared_time();
-  for (const auto& [cause, time] : cost.shares) json["shares"][cause] = time / total;
-  return json;
 }
 
 std::vector<std::string> run_assumptions(const config::Scenario& scenario) {

@@ -1,4 +1,4 @@
-// What a variant costs, in words and as JSON.
+// What a variant costs, in words; its fields in JSON are variant_fields.hpp.
 #pragma once
 
 #include <string>
@@ -14,8 +14,6 @@ namespace dculab::present {
 
 // A figure of a metric in words: "12.3 s", "1.7 requests/s".
 [[nodiscard]] std::string figure_text(const std::string& metric, double value);
-
-[[nodiscard]] Json to_json(const study::VariantCost& cost);
 
 // What the closed form of a run of requests takes for granted, in words.
 [[nodiscard]] std::vector<std::string> run_assumptions(const config::Scenario& scenario);

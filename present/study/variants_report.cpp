@@ -3,11 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "present/study/comparison_fields.hpp"
 #include "present/study/reported_table.hpp"
-#include "present/study/service_tables.hpp"
-#include "present/study/variant_text.hpp"
-#include "present/values/leaning_report.hpp"
-#include "present/values/verdict_text.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -22,10 +19,10 @@ namespace {
   return text;
 }
 
-// Notes of the variants' table, and the entries of `best` in JSON: machine, choices (of the sweep, as the choice has
-// them), and costs_json of the variants, the baseline first.
-void add_best_variants(const std::vector<study::BestVariant>& found, const std::string& machine, Table& table,
-                       Json& best) {
+// Notes of the variants' table. Returns what they say.
+[[nodiscard]] std::vector<ToldBestVariant> note_best_variants(const std::vector<study::BestVariant>& found,
+                                                              const std::string& machine, Table& table) {
+  std::vector<ToldBestVariant> told;
   for (const study::BestVariant& each : found) {
     std::vector<study::Evaluated> quoted = each.evaluated;
     for (study::Evaluated& variant : quoted) variant.value = "'" + variant.value + "'";  // names have commas
@@ -33,9 +30,9 @@ void add_best_variants(const std::vector<study::BestVariant>& found, const std::
     table.notes.push_back("→ " + machine + (place.empty() ? "" : "," + place) + ": " +
                           quoted[each.verdict.chosen].value + (setting.empty() ? "" : " at" + setting) + "; " +
                           costs_text(quoted, each.verdict));
-    best.push_back({{"machine", machine}, {"choices", choices_json(each.choices)}});
-    best.back().update(costs_json(each.evaluated, each.verdict));
+    told.push_back({machine, each.choices, told_costs(each.evaluated, each.verdict)});
   }
+  return told;
 }
 
 void add_variant_rows(Table& table, const study::ComparedPoint& compared, const config::Compare& compare,
@@ -78,28 +75,8 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
   return table;
 }
 
-[[nodiscard]] Json compared_point_json(const study::ComparedPoint& compared,
-                                       const std::vector<study::ReportedScore>& verdicts,
-                                       const config::Compare& compare, const std::string& machine) {
-  Json json{
-      {"machine", machine}, {"choices", Json::object()}, {"variants", Json::array()}, {"reported", Json::array()}};
-  for (const auto& [key, value] : compared.point->choices) json["choices"][key] = value;
-  const study::VariantCost& baseline = compared.costs.front();
-  for (std::size_t index = 0; index < compared.costs.size(); ++index) {
-    Json entry{{"variant", index == 0 ? compare.baseline : compare.variants[index - 1].name}};
-    entry.update(present::to_json(compared.costs[index]));
-    if (index > 0 && baseline.fits() && compared.costs[index].fits())
-      for (const auto& [metric, value] : baseline.figures)
-        entry["change"][metric] = study::change_of(metric, compared.costs[index], baseline);
-    json["variants"].push_back(std::move(entry));
-  }
-  for (const study::ReportedScore& verdict : verdicts)
-    if (verdict.point == &compared) json["reported"].push_back(present::verdict_json(verdict));
-  return json;
-}
-
-// Adds its choices to `best`.
-void add_comparison(const config::Scenario& scenario, const study::Comparison& comparison, Json& best, Report& report) {
+void add_comparison(const config::Scenario& scenario, const study::Comparison& comparison, Report& report,
+                    ToldComparisons& told) {
   const config::Compare& compare = *scenario.compare;
   const auto& [machine, points, scores, variants, leanings] = comparison;
   for (const study::ComparedPoint& point : points)
@@ -108,10 +85,19 @@ void add_comparison(const config::Scenario& scenario, const study::Comparison& c
   for (const study::ComparedPoint& point : points)
     if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
   report.tables.push_back(variants_table(points, scenario, machine.name));
-  add_best_variants(variants, machine.name, report.tables.back(), best);
-  report.json["leans_on"][machine.name] = add_leanings(machine, leanings, report);
+  for (ToldBestVariant& each : note_best_variants(variants, machine.name, report.tables.back())) {
+    if (!told.best) told.best.emplace();
+    told.best->push_back(std::move(each));
+  }
+  if (!told.leans_on) told.leans_on.emplace();
+  set_of_machine(*told.leans_on, machine.name, std::vector<ToldLeaning>{});
+  if (leanings) {
+    if (!told.machine_facts) told.machine_facts.emplace();
+    set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
+    set_of_machine(*told.leans_on, machine.name, note_leanings(machine, *leanings, report.tables.back()));
+  }
   for (const study::ComparedPoint& point : points)
-    report.json["comparisons"].push_back(compared_point_json(point, scores, compare, machine.name));
+    told.comparisons.push_back(ToldComparedPoint{machine.name, point, scores, compare});
 }
 
 }  // namespace
@@ -120,10 +106,10 @@ void add_comparisons(const config::Scenario& scenario, const study::ComparisonSt
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : scenario.compare->assumptions)
     report.heading.push_back("assumed: " + assumption);
-  report.json["comparisons"] = Json::array();
-  Json best = Json::array();
-  for (const study::Comparison& comparison : study.machines) add_comparison(scenario, comparison, best, report);
-  if (!best.empty()) report.json["best"] = std::move(best);
+  ToldComparisons told;
+  report.json.update(json_of(told));  // before the warnings
+  for (const study::Comparison& comparison : study.machines) add_comparison(scenario, comparison, report, told);
+  report.json.update(json_of(told));
 }
 
 }  // namespace dculab::present

@@ -6,7 +6,7 @@
 
 namespace dculab::present {
 
-// Tables for each machine and, under "comparisons" and "best", JSON.
+// Tables for each machine, and JSON (comparison_fields.hpp).
 void add_comparisons(const config::Scenario& scenario, const study::ComparisonStudy& study, Report& report);
 
 }  // namespace dculab::present

@@ -46,27 +46,19 @@ std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Lea
          " off): " + told + "; " + rest;
 }
 
-Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings) {
-  Json json = Json::array();
+std::vector<ToldLeaning> told_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings) {
+  std::vector<ToldLeaning> told;
   for (const sim::Leaning& leaning : leanings)
-    if (is_told(leaning))
-      json.push_back({{"key", leaning.key}, {"change", leaning.change}, {"source", source_of(machine, leaning.key)}});
-  return json;
+    if (is_told(leaning)) told.push_back({leaning.key, leaning.change, source_of(machine, leaning.key)});
+  return told;
 }
 
-Json add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Report& report,
-                  Priced priced) {
+std::vector<ToldLeaning> note_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
+                                       Table& table, Priced priced) {
   const std::string text = leaning_text(machine, leanings, priced);
-  report.json["machine_facts"][machine.name] = machine_facts(machine);
-  std::vector<std::string>& notes = report.tables.back().notes;
-  if (machine.redesign) notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
-  if (!text.empty()) notes.push_back(machine.name + ": " + text + ".");
-  return leaning_json(machine, leanings);
-}
-
-Json add_leanings(const sim::Machine& machine, const std::optional<std::vector<sim::Leaning>>& leanings,
-                  Report& report) {
-  return leanings ? add_leanings(machine, *leanings, report) : Json::array();
+  if (machine.redesign) table.notes.push_back(machine.name + ": " + redesign_text(machine) + ".");
+  if (!text.empty()) table.notes.push_back(machine.name + ": " + text + ".");
+  return told_leanings(machine, leanings);
 }
 
 }  // namespace dculab::present

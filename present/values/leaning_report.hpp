@@ -1,11 +1,11 @@
 // How a report names the assumed figures that its answer leans on.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "present/output/report.hpp"
+#include "present/output/field_json.hpp"
 #include "sim/calibration/leanings.hpp"
 
 namespace dculab::present {
@@ -19,15 +19,34 @@ enum class Priced : std::uint8_t { answer, served_steps };
 [[nodiscard]] std::string leaning_text(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings,
                                        Priced priced = Priced::answer);
 
-// Those worth telling: `key`, `change`, `source`.
-[[nodiscard]] Json leaning_json(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings);
+// An assumed figure that is worth telling.
+struct ToldLeaning {
+  std::string key;
+  double change = 0;
+  std::string source;
+};
+[[nodiscard]] std::vector<ToldLeaning> told_leanings(const sim::Machine& machine,
+                                                     const std::vector<sim::Leaning>& leanings);
 
-// Adds a note below the report's last table and the machine's figures to its JSON; returns the JSON of the leanings.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::vector<sim::Leaning>& leanings, Report& report,
-                                Priced priced = Priced::answer);
-
-// The same; where nothing was priced, an empty array alone.
-[[nodiscard]] Json add_leanings(const sim::Machine& machine, const std::optional<std::vector<sim::Leaning>>& leanings,
-                                Report& report);
+// Adds notes below a table: what moved along where the machine is redesigned, and the leanings. Returns those worth
+// telling.
+[[nodiscard]] std::vector<ToldLeaning> note_leanings(const sim::Machine& machine,
+                                                     const std::vector<sim::Leaning>& leanings, Table& table,
+                                                     Priced priced = Priced::answer);
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldLeaning> {
+  using Told = present::ToldLeaning;
+  static constexpr std::string_view id = "leaning";
+  static constexpr std::string_view doc = "An assumed figure of a machine that the answer leans on.";
+  static constexpr auto fields =
+      std::tuple(field("key", "of the figure, as in the machine's file: memory.L2.bandwidth", &Told::key),
+                 field("change", "of the predicted time when the figure is a tenth off", unit::share, &Told::change),
+                 field("source", "how the figure came about", &Told::source));
+};
+
+}  // namespace dculab

@@ -121,10 +121,6 @@ void add_parameters(const sim::Stack& stack, std::vector<MachineFigure>& figures
 // What a machine says of some stack; the one that runs there has what it takes of it.
 [[nodiscard]] bool is_of_some_stack(const MachineFigure& figure) { return figure.key.starts_with("reached."); }
 
-[[nodiscard]] Json peak_json(Dtype dtype, const char* unit, FlopsPerSecond rate) {
-  return {{"dtype", name(dtype)}, {"unit", unit}, {"flop_per_second", rate.value()}};
-}
-
 }  // namespace
 
 std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
@@ -158,13 +154,6 @@ std::string stack_figures_text(const sim::Machine& machine) {
   return text;
 }
 
-Json figures_json(const std::vector<MachineFigure>& figures) {
-  Json json = Json::array();
-  for (const MachineFigure& figure : figures)
-    json.push_back({{"key", figure.key}, {"value", figure.value}, {"kind", figure.kind}, {"source", figure.source}});
-  return json;
-}
-
 std::string figure_text(const sim::Machine& machine, const std::string& key, double value) {
   sim::Machine copy = machine;
   return std::visit(
@@ -185,23 +174,16 @@ std::string redesign_text(const sim::Machine& machine) {
          ". Where it was: " + grouped(redesign.stayed) + "; launches, links and shares of peaks";
 }
 
-Json redesign_json(const sim::Machine& machine) {
-  const sim::Redesign redesign = machine.redesign.value_or(sim::Redesign{});
-  return {{"set", redesign.set}, {"followed", redesign.followed}, {"stayed", redesign.stayed}};
-}
-
-Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {
-  Json facts{{"memory", Json::array()}, {"peaks", Json::array()}};
-  for (const sim::MemoryLevel& level : machine.memory)
-    facts["memory"].push_back({{"level", level.name}, {"bytes_per_second", level.bandwidth.value()}});
+MachineFacts machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep) {
+  MachineFacts facts;
+  for (const sim::MemoryLevel& level : machine.memory) facts.memory.push_back({level.name, level.bandwidth});
   for (const auto& [dtype, peak] : machine.peaks) {
-    facts["peaks"].push_back(peak_json(dtype, "vector", peak.vector));
-    if (peak.matrix) facts["peaks"].push_back(peak_json(dtype, "matrix", *peak.matrix));
+    facts.peaks.push_back({dtype, "vector", peak.vector});
+    if (peak.matrix) facts.peaks.push_back({dtype, "matrix", *peak.matrix});
   }
-  std::vector<MachineFigure> figures = machine_figures(machine);
-  std::erase_if(figures, [](const MachineFigure& each) { return each.kind.empty() || is_of_some_stack(each); });
-  for (MachineFigure& figure : figures) mark_swept(sweep, figure);
-  facts["figures"] = figures_json(figures);
+  facts.figures = machine_figures(machine);
+  std::erase_if(facts.figures, [](const MachineFigure& each) { return each.kind.empty() || is_of_some_stack(each); });
+  for (MachineFigure& figure : facts.figures) mark_swept(sweep, figure);
   return facts;
 }
 

@@ -3,10 +3,14 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "config/sweep_axis.hpp"
-#include "present/output/report.hpp"
+#include "core/dtype.hpp"
+#include "present/output/field_json.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::present {
@@ -29,9 +33,6 @@ struct MachineFigure {
 // "stack.kernels_per_op 2 (assumed), stack.reached.matmul_compute 0.66 (measured)"; "" where there is none.
 [[nodiscard]] std::string stack_figures_text(const sim::Machine& machine);
 
-// `key`, `value`, `kind`, `source` of each.
-[[nodiscard]] Json figures_json(const std::vector<MachineFigure>& figures);
-
 // A value of the figure under `key`, in the unit that suits it. Precondition: the machine has such a figure.
 [[nodiscard]] std::string figure_text(const sim::Machine& machine, const std::string& key, double value);
 
@@ -39,11 +40,97 @@ struct MachineFigure {
 // ...".
 // "" where the scenario sets none.
 [[nodiscard]] std::string redesign_text(const sim::Machine& machine);
-[[nodiscard]] Json redesign_json(const sim::Machine& machine);
 
-// For the charts of a report: `memory[]` (`level`, `bytes_per_second`), `peaks[]` (`dtype`, `unit`, `flop_per_second`),
-// `figures[]` (`key`, `value`, `kind`, `source`). A figure that `sweep` changes has its values there, and the kind
-// "swept".
-[[nodiscard]] Json machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep = {});
+// For the charts of a report.
+struct MachineFacts {
+  struct Level {
+    std::string name;
+    BytesPerSecond bandwidth;
+  };
+  struct Peak {
+    Dtype dtype = Dtype::f16;
+    std::string_view unit;  // "vector" or "matrix"
+    FlopsPerSecond rate;
+  };
+  std::vector<Level> memory;
+  std::vector<Peak> peaks;
+  std::vector<MachineFigure> figures;  // that have a kind
+};
+
+// A value for each machine, by its name.
+template <class T>
+using ByMachine = std::vector<std::pair<std::string, T>>;
+
+// In place of what the machine had, if anything.
+template <class T>
+void set_of_machine(ByMachine<T>& values, const std::string& machine, T value) {
+  for (auto& [name, known] : values)
+    if (name == machine) {
+      known = std::move(value);
+      return;
+    }
+  values.emplace_back(machine, std::move(value));
+}
+
+// A figure that `sweep` changes has its values there, and the kind "swept".
+[[nodiscard]] MachineFacts machine_facts(const sim::Machine& machine, std::span<const config::SweepAxis> sweep = {});
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::MachineFigure> {
+  using Figure = present::MachineFigure;
+  static constexpr std::string_view id = "figure";
+  static constexpr std::string_view doc = "A figure of a machine or a stack, and where it came from.";
+  static constexpr auto fields = std::tuple(
+      field("key", "as scenarios set it: memory.L2.bandwidth, stack.reached.matmul_compute", &Figure::key),
+      field("value", "with its unit", &Figure::value),
+      field("kind",
+            "spec, measured, inferred, fitted, assumed, swept, chosen ...; empty where it is a name or the like",
+            &Figure::kind),
+      field("source", "where it came from", &Figure::source));
+};
+
+template <>
+struct FieldList<present::MachineFacts::Level> {
+  using Level = present::MachineFacts::Level;
+  static constexpr std::string_view id = "machine_level";
+  static constexpr std::string_view doc = "A memory level of a machine.";
+  static constexpr auto fields = std::tuple(field("level", "its name", &Level::name),
+                                            field("bytes_per_second", "peak bandwidth", &Level::bandwidth));
+};
+
+template <>
+struct FieldList<present::MachineFacts::Peak> {
+  using Peak = present::MachineFacts::Peak;
+  static constexpr std::string_view id = "machine_peak";
+  static constexpr std::string_view doc = "Peak arithmetic of a machine in one format.";
+  static constexpr auto fields =
+      std::tuple(field("dtype", "format", names_up_to<Dtype::fp4>(), [](const Peak& peak) { return name(peak.dtype); }),
+                 field("unit", "of which instructions", one_of("vector", "matrix"), &Peak::unit),
+                 field("flop_per_second", "peak rate", &Peak::rate));
+};
+
+template <>
+struct FieldList<present::MachineFacts> {
+  using Facts = present::MachineFacts;
+  static constexpr std::string_view id = "machine_facts";
+  static constexpr std::string_view doc = "The figures of a machine that its prices follow from.";
+  static constexpr auto fields =
+      std::tuple(field("memory", "levels, the nearest first", &Facts::memory),
+                 field("peaks", "by format", &Facts::peaks), field("figures", "with their sources", &Facts::figures));
+};
+
+template <>
+struct FieldList<sim::Redesign> {
+  static constexpr std::string_view id = "redesign";
+  static constexpr std::string_view doc = "What figures that a scenario sets moved along.";
+  static constexpr auto fields = std::tuple(
+      field("set", "keys that the scenario sets", &sim::Redesign::set),
+      field("followed", "keys of figures that follow those", &sim::Redesign::followed),
+      field("stayed", "keys of peaks and memory figures that stayed where they were", &sim::Redesign::stayed));
+};
+
+}  // namespace dculab

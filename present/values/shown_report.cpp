@@ -11,36 +11,31 @@
 namespace dculab::present {
 namespace {
 
-void add_shown(Report& report, const std::string& key, const std::string& value, const std::string& kind,
-               const std::string& source) {
-  report.tables.front().rows.push_back({key, value, kind, source});
-  report.json["values"].push_back({{"key", key}, {"value", value}, {"kind", kind}, {"source", source}});
-}
+using Values = std::vector<MachineFigure>;
 
-[[nodiscard]] Report empty_shown(std::string heading) {
-  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, Json{{"values", Json::array()}}};
-  report.tables.front().columns = {"key", "value", "kind", "source"};
+[[nodiscard]] Report values_report(std::string heading, Values values) {
+  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, json_of(ToldValues{values})};
+  Table& table = report.tables.front();
+  table.columns = {"key", "value", "kind", "source"};
+  for (MachineFigure& each : values)
+    table.rows.push_back({std::move(each.key), std::move(each.value), std::move(each.kind), std::move(each.source)});
   return report;
 }
 
-void add_values(Report& report, const std::vector<MachineFigure>& values) {
-  for (const MachineFigure& value : values) add_shown(report, value.key, value.value, value.kind, value.source);
-}
-
-void add_document(Report& report, const Node& node, const std::string& path, const std::string& file) {
+void add_document(Values& values, const Node& node, const std::string& path, const std::string& file) {
   for (const Node& child : node.children) {
     const std::string key = path.empty() ? child.key : child.key.empty() ? path + "[]" : path + "." + child.key;
     if (child.kind == NodeKind::scalar)
-      add_shown(report, key, child.text, "",
-                child.origin.empty() ? file + ":" + std::to_string(child.place.line) : child.origin);
+      values.push_back(
+          {key, child.text, "", child.origin.empty() ? file + ":" + std::to_string(child.place.line) : child.origin});
     else
-      add_document(report, child, key, file);
+      add_document(values, child, key, file);
   }
 }
 
-void add_kernel_options(Report& report, const EngineOptions& options, const std::string& source) {
+void add_kernel_options(Values& values, const EngineOptions& options, const std::string& source) {
   const AttentionSplit& split = options.attention_split;
-  const auto add = [&](const char* key, const std::string& value) { add_shown(report, key, value, "", source); };
+  const auto add = [&](const char* key, const std::string& value) { values.push_back({key, value, "", source}); };
   add("engine.activation_dtype", std::string(name(options.activation_dtype)));
   add("attention.partition_tokens", std::to_string(split.partition_tokens));
   const int heads = split.query_heads_per_workgroup;
@@ -48,8 +43,8 @@ void add_kernel_options(Report& report, const EngineOptions& options, const std:
 }
 
 // The defaults that the file leaves in force.
-void add_effective(Report& report, const EngineOptions& options, const ModelShape& model) {
-  const auto add = [&](const char* key, const std::string& value) { add_shown(report, key, value, "", "effective"); };
+void add_effective(Values& values, const EngineOptions& options, const ModelShape& model) {
+  const auto add = [&](const char* key, const std::string& value) { values.push_back({key, value, "", "effective"}); };
   add("model.num_key_value_heads", std::to_string(model.heads().num_key_value_heads));
   add("weights", config::weight_format_text(options.weights));
   add("kv_cache.block_size", std::to_string(options.block_size));
@@ -66,31 +61,26 @@ void add_effective(Report& report, const EngineOptions& options, const ModelShap
 }
 
 [[nodiscard]] Report report_of(const study::ShownMachine& shown) {
-  Report report = empty_shown("machine " + shown.file.string());
+  Report report = values_report("machine " + shown.file.string(), machine_figures(shown.machine));
   if (shown.machine.redesign) report.heading.push_back(redesign_text(shown.machine));
-  add_values(report, machine_figures(shown.machine));
   return report;
 }
 
 [[nodiscard]] Report report_of(const study::ShownStack& shown) {
-  Report report = empty_shown("stack " + shown.file.string() + ": " + shown.stack.description);
-  add_values(report, stack_values(shown.stack));
-  return report;
+  return values_report("stack " + shown.file.string() + ": " + shown.stack.description, stack_values(shown.stack));
 }
 
 [[nodiscard]] Report report_of(const study::ShownModel& shown) {
-  Report report = empty_shown("model " + shown.folder.string());
-  add_values(report, model_values(shown.model));
-  return report;
+  return values_report("model " + shown.folder.string(), model_values(shown.model));
 }
 
 [[nodiscard]] Report report_of(const study::ShownScenario& shown) {
   const config::Scenario& scenario = shown.scenario;
-  Report report = empty_shown("scenario " + shown.file.string() + ": " + scenario.question);
-  add_document(report, scenario.document, "", shown.file.filename().string());
-  add_effective(report, shown.options, shown.model);
-  add_kernel_options(report, shown.options, "effective on " + scenario.machines.front());
-  return report;
+  Values values;
+  add_document(values, scenario.document, "", shown.file.filename().string());
+  add_effective(values, shown.options, shown.model);
+  add_kernel_options(values, shown.options, "effective on " + scenario.machines.front());
+  return values_report("scenario " + shown.file.string() + ": " + scenario.question, std::move(values));
 }
 
 }  // namespace

@@ -62,30 +62,22 @@ std::string costs_text(std::span<const study::Evaluated> choices, const study::V
   return text;
 }
 
-Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
-  Json json{{"choice", choices[verdict.chosen].value},
-            {"best", choices[verdict.best].value},
-            {"indistinguishable", Json::array()},
-            {"costs", Json::array()},
-            {"impossible", Json::array()}};
-  for (const std::size_t index : told(choices, verdict, true))
-    json["indistinguishable"].push_back(choices[index].value);
-  for (const std::size_t index : told(choices, verdict, false)) {
-    const study::Cost& cost = *verdict.costs[index];
-    json["costs"].push_back(
-        {{"value", choices[index].value}, {"cost", cost.value}, {"interval", {cost.low, cost.high}}});
-  }
+ToldCosts told_costs(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
+  ToldCosts costs{.choice = choices[verdict.chosen].value, .best = choices[verdict.best].value};
+  for (const std::size_t index : told(choices, verdict, true)) costs.tied.push_back(choices[index].value);
+  for (const std::size_t index : told(choices, verdict, false))
+    costs.others.push_back({choices[index].value, *verdict.costs[index]});
   for (std::size_t index = 0; index < choices.size(); ++index)
-    if (!verdict.costs[index]) json["impossible"].push_back(choices[index].value);
-  return json;
+    if (!verdict.costs[index]) costs.impossible.push_back(choices[index].value);
+  return costs;
 }
 
-void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report) {
+ToldBlockSizes tell_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks,
+                                std::vector<std::string>& heading) {
   const auto& [evaluated, verdict] = blocks;
-  report.heading.push_back("→ " + machine + ", " + study::heads_text(kv_heads) + ": block size " +
-                           evaluated[verdict.chosen].value + "; " + costs_text(evaluated, verdict));
-  report.json["block_sizes"].push_back(costs_json(evaluated, verdict));
-  report.json["block_sizes"].back()["machine"] = machine;
+  heading.push_back("→ " + machine + ", " + study::heads_text(kv_heads) + ": block size " +
+                    evaluated[verdict.chosen].value + "; " + costs_text(evaluated, verdict));
+  return {told_costs(evaluated, verdict), machine};
 }
 
 }  // namespace dculab::present

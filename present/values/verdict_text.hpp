@@ -3,9 +3,11 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "present/output/report.hpp"
+#include "present/output/field_json.hpp"
 #include "study/decide/drawn_requests.hpp"
 #include "study/decide/preference.hpp"
 
@@ -14,12 +16,28 @@ namespace dculab::present {
 // "16, 32 and 64 cannot be told apart; 8 costs 10 to 18 %; 1 costs 40 %"
 [[nodiscard]] std::string costs_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
 
-// choice, best, indistinguishable[] (from the best, it included), costs[] of the others: value, cost, interval;
-// impossible[]
-[[nodiscard]] Json costs_json(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
+// The same for programs.
+struct ToldCost {
+  std::string value;
+  study::Cost cost;
+};
+struct ToldCosts {
+  std::string choice, best;
+  std::vector<std::string> tied{};  // with the best, it included
+  std::vector<ToldCost> others{};   // that can be had
+  std::vector<std::string> impossible{};
+};
+[[nodiscard]] ToldCosts told_costs(std::span<const study::Evaluated> choices, const study::Verdict& verdict);
 
-// Which block size to take of those that served the requests: a line of the heading, and an entry of `block_sizes`.
-void add_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks, Report& report);
+// Of a machine.
+struct ToldBlockSizes {
+  ToldCosts costs;
+  std::string machine;
+};
+
+// Which block size to take of those that served the requests: adds a line to a heading.
+[[nodiscard]] ToldBlockSizes tell_block_sizes(const std::string& machine, int kv_heads,
+                                              const study::DrawnVerdict& blocks, std::vector<std::string>& heading);
 
 // Block sizes of a sweep that a machine's stack does not take.
 [[nodiscard]] std::string left_out_text(const std::string& machine, const std::vector<std::string>& block_sizes);
@@ -28,3 +46,41 @@ void add_block_sizes(const std::string& machine, int kv_heads, const study::Draw
 [[nodiscard]] std::string listed(const std::vector<std::string>& values);
 
 }  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldCost> {
+  using Told = present::ToldCost;
+  static constexpr std::string_view id = "cost";
+  static constexpr std::string_view doc = "What it costs to take a value that is not the best.";
+  static constexpr auto fields = std::tuple(
+      field("value", "the value", &Told::value),
+      field("cost", "figure of the best over that of this value, minus 1", unit::share,
+            [](const Told& told) { return told.cost.value; }),
+      field("interval", "90 %", unit::share, [](const Told& told) { return interval(told.cost.low, told.cost.high); }));
+};
+
+template <>
+struct FieldList<present::ToldCosts> {
+  using Told = present::ToldCosts;
+  static constexpr std::string_view id = "costs";
+  static constexpr std::string_view doc = "Which of several values to take.";
+  static constexpr auto fields = std::tuple(
+      field("choice", "the value to take", &Told::choice), field("best", "the value with the best figure", &Told::best),
+      field("indistinguishable", "values that cannot be told apart from the best, it included", &Told::tied),
+      field("costs", "of all other values that can be had", &Told::others),
+      field("impossible", "values that cannot be had: they do not fit, say", &Told::impossible));
+};
+
+template <>
+struct FieldList<present::ToldBlockSizes> {
+  using Told = present::ToldBlockSizes;
+  static constexpr std::string_view id = "block_sizes";
+  static constexpr std::string_view doc =
+      "Which block size a machine should use, decided over several draws of requests.";
+  static constexpr auto fields =
+      std::tuple(inlined(&Told::costs), field("machine", "the machine's name", &Told::machine));
+};
+
+}  // namespace dculab

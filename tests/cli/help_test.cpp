@@ -21,6 +21,7 @@ TEST_CASE("every command explains itself") {
                                         {"calibrate"},
                                         {"validate"},
                                         {"show"},
+                                        {"schema"},
                                         {"regroup"}};
   const std::string overview = run_dculab({"--help"}).out;
   for (Arguments command : commands) {

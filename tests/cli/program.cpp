@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/json_schema.hpp"
 
 extern char** environ;
 
 namespace dculab::cli::test {
+
+using dculab::test::schema_errors;
 
 namespace {
 
@@ -53,12 +57,24 @@ Finished run_in_shell(const std::string& script, const Arguments& arguments) {
   return run(command);
 }
 
+Json schema_of(const std::string& document) {
+  const Finished done = run_dculab({"schema", document});
+  INFO(done.err);
+  REQUIRE(done.exit_code == 0);
+  return Json::parse(done.out);
+}
+
 Json run_for_json(Arguments arguments) {
   arguments.insert(arguments.end(), {"--format", "json"});
   const Finished done = run_dculab(arguments);
   INFO(done.err);
   REQUIRE(done.exit_code == 0);
-  return Json::parse(done.out);
+  Json document = Json::parse(done.out);
+  static std::map<std::string, Json> schemas;  // by document
+  const auto id = document.at("schema").get<std::string>();
+  if (!schemas.contains(id)) schemas[id] = schema_of(id);
+  CHECK(schema_errors(schemas.at(id), document) == std::vector<std::string>{});
+  return document;
 }
 
 Folder::Folder() {

@@ -32,7 +32,11 @@ struct Finished {
 // What a shell does with the program, which is "$@" with its arguments: `exec "$@" >/dev/full`.
 [[nodiscard]] Finished run_in_shell(const std::string& script, const Arguments& arguments);
 
-// The parsed standard output of a command that must end with exit code 0; `--format json` is added.
+// The JSON Schema of a document, by its `schema` or its command.
+[[nodiscard]] Json schema_of(const std::string& document);
+
+// The parsed standard output of a command that must end with exit code 0; `--format json` is added. The document must
+// be as its schema says.
 [[nodiscard]] Json run_for_json(Arguments arguments);
 
 // An empty folder for one test, removed at its end.

@@ -1,6 +1,8 @@
 // KV heads by speed, memory and measured accuracy, the accuracy made up by hand.
 #include "study/decide/group_choice.hpp"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 

@@ -1,11 +1,13 @@
-#include "present/study/recommend_groups.hpp"
+#include "present/study/recommend_tables.hpp"
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
 #include "model/kv/kv_bytes.hpp"
+#include "present/study/speculation_report.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/step_choices.hpp"
 
@@ -30,6 +32,19 @@ namespace {
   return "→ no number of KV heads is recommended, the accuracy of " + serving.model.name +
          " with others than its own " + std::to_string(serving.model.heads().num_key_value_heads) +
          " is not known; this is a front of speed against KV heads kept";
+}
+
+// What is drafted, if it pays.
+[[nodiscard]] std::string drafts_verdict(const study::Recommendation& result) {
+  const std::string at = " with " + std::to_string(result.served.batch) + " at a time";
+  const study::DraftCandidates& drafts = *result.drafts;
+  const auto best = study::best_draft(drafts.outcomes);
+  const std::string asked = "; break-even batch of the scenario's own draft: " + break_even_text(drafts.break_even);
+  if (!best) return "→ no drafts: they do not pay" + at + asked;
+  const study::DraftOutcome& draft = drafts.outcomes[*best];
+  return "→ num_speculative_tokens " + config::draft_shape_text(draft.shape) + at + ": speed-up " +
+         number(draft.speed_up) + " of a decode step (90 % interval " + number(draft.low) + " to " +
+         number(draft.high) + ")" + asked;
 }
 
 }  // namespace
@@ -59,6 +74,42 @@ Table group_table(const study::Recommendation& result) {
          front[index] ? "yes" : ""});
   }
   table.notes.push_back(how_decided(result));
+  return table;
+}
+
+Table tokens_table(const study::Recommendation& result) {
+  Table table;
+  table.title = "max_num_batched_tokens, requests simulated";
+  if (result.offered_requests_per_second > 0)
+    table.title += " at " + number(result.offered_requests_per_second) + " requests/s" +
+                   (result.offered_by_us ? ", " + percent(study::kOfferedShare, 1) + " of the closed form's rate" : "");
+  table.columns = {"tokens",   "a prompt's token", "at most",      "goodput",
+                   "TTFT P90", "TPOT P90",         "mean latency", "preemptions"};
+  for (std::size_t index = 0; index < result.batched_tokens.candidates.size(); ++index) {
+    const study::BatchedTokens& each = result.batched_tokens.candidates[index];
+    table.rows.push_back(
+        {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.verdict.chosen ? " *" : ""),
+         Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
+         Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
+         Cell(number(each.goodput) + " requests/s", each.goodput),
+         Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
+         Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
+         Cell(config::short_text(each.latency_mean), each.latency_mean.value()), std::to_string(each.preemptions)});
+  }
+  table.notes = {
+      "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "
+      "alone, costs hardly more than in large ones. At most: while the queue never empties; what carries less than is "
+      "needed is not chosen."};
+  return table;
+}
+
+Table drafts_table(const study::Recommendation& result) {
+  std::vector<StudiedDraft> studied;
+  for (const study::DraftOutcome& outcome : result.drafts->outcomes)
+    studied.push_back(
+        {{{"engine.speculative_config.num_speculative_tokens", config::draft_shape_text(outcome.shape)}}, outcome});
+  Table table = drafts_table("Drafts, all else as chosen without them", studied);
+  table.notes.push_back(drafts_verdict(result));
   return table;
 }
 

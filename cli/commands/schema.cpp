@@ -1,0 +1,43 @@
+// `dculab schema`: the JSON Schema of a command's answer.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/commands/commands.hpp"
+#include "cli/output_options.hpp"
+#include "files/output.hpp"
+#include "present/output/standard_output.hpp"
+#include "present/schema/answer_schemas.hpp"
+
+namespace dculab::cli {
+namespace {
+
+struct SchemaChoices {
+  std::string name;
+  present::OutputOptions output;
+};
+
+void write_schema(const SchemaChoices& choices) {
+  const std::string text = present::find_answer_schema(choices.name).make().dump(2) + "\n";
+  if (choices.output.file.empty())
+    present::print(text);
+  else
+    files::write_file_atomically(choices.output.file, text);
+}
+
+}  // namespace
+
+void add_schema(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("schema", "The JSON Schema of a command's answer");
+  auto choices = std::make_shared<SchemaChoices>();
+  command->add_option("name", choices->name, "The command; without it all that there are")->option_text("NAME");
+  add_output_options(*command, choices->output);
+  command->callback([choices] {
+    if (choices->name.empty())
+      present::show(present::schemas_report(), choices->output);
+    else
+      write_schema(*choices);
+  });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,107 @@
+#include "present/schema/answer_schemas.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <variant>
+
+#include "core/error.hpp"
+#include "fields/printable_text.hpp"
+#include "present/engine/completions_fields.hpp"
+#include "present/engine/evaluation_fields.hpp"
+#include "present/engine/probe_fields.hpp"
+#include "present/engine/quantize_fields.hpp"
+#include "present/engine/regroup_fields.hpp"
+#include "present/engine/step_trace_fields.hpp"
+#include "present/schema/json_schema.hpp"
+#include "present/study/calibration_fields.hpp"
+#include "present/study/import_fields.hpp"
+#include "present/study/prediction_fields.hpp"
+#include "present/study/recommend_fields.hpp"
+#include "present/study/replay_fields.hpp"
+#include "present/study/served_fields.hpp"
+#include "present/study/served_workload_fields.hpp"
+#include "present/study/simulated_scenario.hpp"
+#include "present/study/study_fields.hpp"
+#include "present/study/teaching_fields.hpp"
+#include "present/study/validation_fields.hpp"
+#include "present/values/shown_report.hpp"
+
+namespace dculab::present {
+namespace {
+
+using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
+using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
+
+constexpr std::array<AnswerSchema, 23> kAnswerSchemas{{
+    {"study", "dculab/study/1", "the question of a scenario file",
+     [] { return document_schema<StudyDocument>("dculab/study/1"); }},
+    {"predict", "dculab/predict/1", "one step on one machine, op by op",
+     [] { return document_schema<study::Prediction>("dculab/predict/1"); }},
+    {"simulate", "dculab/simulate/1", "requests served under a virtual clock",
+     [] { return document_schema<Warned<ToldSimulations>>("dculab/simulate/1"); }},
+    {"recommend", "dculab/recommend/1", "sizes and limits that an engine should have",
+     [] { return document_schema<Warned<ToldRecommendations>>("dculab/recommend/1"); }},
+    {"tables-intensity", "dculab/tables-intensity/1", "arithmetic intensity of the ops of a layer",
+     [] { return document_schema<Warned<ToldIntensity>>("dculab/tables-intensity/1"); }},
+    {"tables-footprint", "dculab/tables-footprint/1", "memory of weights and KV cache",
+     [] { return document_schema<Warned<ToldFootprint>>("dculab/tables-footprint/1"); }},
+    {"tables-latents", "dculab/tables-latents/1", "which form of latent attention is cheaper",
+     [] { return document_schema<Warned<ToldLatentForms>>("dculab/tables-latents/1"); }},
+    {"run", "dculab/run/1", "text that the engine generated",
+     [] { return document_schema<ToldGeneration>("dculab/run/1"); }},
+    {"bench", "dculab/bench/1", "steps that the engine ran",
+     [] { return document_schema<ToldTrace>("dculab/bench/1"); }},
+    {"bench-workload", "dculab/bench-workload/1", "conversations that the engine served",
+     [] { return document_schema<ToldConversationAnswer>("dculab/bench-workload/1"); }},
+    {"bench-scenario", "dculab/bench-scenario/1", "a scenario's requests that the engine served",
+     [] { return document_schema<ToldServedScenario>("dculab/bench-scenario/1"); }},
+    {"evaluate", "dculab/evaluate/1", "how good models are, and how fast",
+     [] { return document_schema<ToldEvaluations>("dculab/evaluate/1"); }},
+    {"probe", "dculab/probe/1", "this host, as it was measured",
+     [] { return document_schema<ToldHost>("dculab/probe/1"); }},
+    {"probe-gpu", "dculab/probe-gpu/1", "a GPU, as it was measured",
+     [] { return document_schema<ToldGpu>("dculab/probe-gpu/1"); }},
+    {"import", "dculab/import/1", "a profiler's kernels as steps of a trace",
+     [] { return document_schema<ToldImport>("dculab/import/1"); }},
+    {"import-kernels", "dculab/import-kernels/1", "which names of kernels are known",
+     [] { return document_schema<ToldKernelRules>("dculab/import-kernels/1"); }},
+    {"quantize", "dculab/quantize/1", "a model with quantized weights",
+     [] { return document_schema<ToldQuantized>("dculab/quantize/1"); }},
+    {"replay", "dculab/replay/1", "what GPU kernels touch, beside the closed form",
+     [] { return document_schema<ToldReplay>("dculab/replay/1"); }},
+    {"calibrate", "dculab/calibrate/1", "a machine fitted to traces, or machines and stacks to points",
+     [] { return document_schema<CalibrateAnswer>("dculab/calibrate/1"); }},
+    {"validate", "dculab/validate/1", "predicted against measured",
+     [] { return document_schema<ValidateAnswer>("dculab/validate/1"); }},
+    {"regroup", "dculab/regroup/1", "a model with fewer KV heads",
+     [] { return document_schema<ToldRegrouping>("dculab/regroup/1"); }},
+    {"show", "dculab/show/1", "every effective value of a file or a name",
+     [] { return document_schema<ToldValues>("dculab/show/1"); }},
+    {"schema", "dculab/schema/1", "the documents that have schemas",
+     [] { return document_schema<ToldSchemas>("dculab/schema/1"); }},
+}};
+
+}  // namespace
+
+std::span<const AnswerSchema> answer_schemas() { return kAnswerSchemas; }
+
+Report schemas_report() {
+  Report report{"dculab/schema/1", {}, {Table{}}, json_of(ToldSchemas{kAnswerSchemas})};
+  report.tables.front().columns = {"command", "schema", "answers"};
+  for (const AnswerSchema& each : kAnswerSchemas)
+    report.tables.front().rows.push_back({std::string(each.name), std::string(each.id), std::string(each.answers)});
+  return report;
+}
+
+const AnswerSchema& find_answer_schema(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      kAnswerSchemas, [name](const AnswerSchema& each) { return each.name == name || each.id == name; });
+  if (found != kAnswerSchemas.end()) return *found;
+  std::string known;
+  for (const AnswerSchema& each : kAnswerSchemas) known.append(known.empty() ? "" : ", ").append(each.name);
+  throw InputError("schema", "there is none of " + in_quotes(name) + "; one of " + known);
+}
+
+}  // namespace dculab::present

@@ -1,0 +1,54 @@
+// The JSON documents that commands answer with, and what each has.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <tuple>
+
+#include "present/output/field_json.hpp"
+
+namespace dculab::present {
+
+struct AnswerSchema {
+  std::string_view name;     // "recommend": the command
+  std::string_view id;       // "dculab/recommend/1": the document's `schema`
+  std::string_view answers;  // what the document answers
+  Json (*make)();            // JSON Schema, draft 2020-12
+};
+
+struct ToldSchemas {
+  std::span<const AnswerSchema> schemas;
+};
+
+// In the order of `dculab --help`.
+[[nodiscard]] std::span<const AnswerSchema> answer_schemas();
+
+// All of them, in rows.
+[[nodiscard]] Report schemas_report();
+
+// By its command, or by its id. Throws InputError where there is none.
+[[nodiscard]] const AnswerSchema& find_answer_schema(std::string_view name);
+
+}  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::AnswerSchema> {
+  using Schema = present::AnswerSchema;
+  static constexpr std::string_view id = "answer_schema";
+  static constexpr std::string_view doc = "A document that a command answers with.";
+  static constexpr auto fields =
+      std::tuple(field("name", "the command", &Schema::name), field("schema", "of the document", &Schema::id),
+                 field("answers", "what the document answers", &Schema::answers));
+};
+
+template <>
+struct FieldList<present::ToldSchemas> {
+  static constexpr std::string_view id = "schemas";
+  static constexpr std::string_view doc = "The documents that have schemas.";
+  static constexpr auto fields =
+      std::tuple(field("schemas", "in the order of the commands", &present::ToldSchemas::schemas));
+};
+
+}  // namespace dculab

@@ -1,0 +1,137 @@
+// The fields of what `dculab calibrate` answers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "present/output/field_json.hpp"
+#include "present/study/calibration_report.hpp"
+#include "present/study/held_out_report.hpp"
+#include "present/study/score_fields.hpp"
+#include "present/study/validation_fields.hpp"
+
+namespace dculab::present {
+
+// On traces.
+struct ToldTraceCalibration {
+  std::string machine;
+  const study::BelievedSteps& believed;
+  const study::TraceCalibration& calibration;
+  std::optional<std::vector<std::pair<std::string, sim::ErrorSummary>>> held_out_ops{};
+  std::optional<std::vector<BlockSizeRegret>> regret{};
+};
+
+}  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<sim::FittedParameter> {
+  using Parameter = sim::FittedParameter;
+  static constexpr std::string_view id = "fitted_parameter";
+  static constexpr std::string_view doc = "A figure that was fitted: in s, or a share of a peak.";
+  static constexpr auto fields =
+      std::tuple(field("key", "of the figure: sustained.dram_bandwidth", &Parameter::key),
+                 field("prior", "before the fit", &Parameter::prior), field("value", "after it", &Parameter::value),
+                 field("log_sigma", "one standard deviation of its logarithm after the fit", &Parameter::log_sigma),
+                 field("identified", "of the prior's variance at least half is gone", &study::is_identified));
+};
+
+template <>
+struct FieldList<present::BlockSizeRegret> {
+  using Told = present::BlockSizeRegret;
+  static constexpr std::string_view id = "block_size_regret";
+  static constexpr std::string_view doc =
+      "What it costs, in measured time, to choose the block size by the predictions.";
+  static constexpr auto fields =
+      std::tuple(field("num_key_value_heads", "of a layer", unit::count, &Told::kv_heads),
+                 field("predicted_best_block_size", "by the predictions", unit::tokens,
+                       [](const Told& told) { return told.regret.predicted_best.block_size; }),
+                 field("measured_best_block_size", "by the measurements", unit::tokens,
+                       [](const Told& told) { return told.regret.measured_best.block_size; }),
+                 field("regret", "measured time of the first over that of the second, minus 1", unit::share,
+                       [](const Told& told) { return told.regret.regret; }),
+                 field("worst_single_batch", "the largest when each batch is decided on its own", unit::share,
+                       [](const Told& told) { return told.regret.worst_single; }));
+};
+
+template <>
+struct FieldList<present::ToldTraceCalibration> {
+  using Told = present::ToldTraceCalibration;
+  static constexpr std::string_view id = "trace_calibration";
+  static constexpr std::string_view doc = "A machine fitted to traces of its steps.";
+  static constexpr auto fields = std::tuple(
+      field("machine", "the one that the fit started from", &Told::machine),
+      field("refused", "steps that cannot be true, and why", [](const Told& told) { return told.believed.refused; }),
+      field("parameters", "what was fitted", [](const Told& told) { return told.calibration.fit.parameters; }),
+      field("fitted", "errors of the steps that were fitted",
+            [](const Told& told) { return told.calibration.fit.error; }),
+      field("held_out", "errors of the steps that were not",
+            [](const Told& told) {
+              const auto& score = told.calibration.held_out;
+              return when(score.has_value(), [&] { return score->error; });
+            }),
+      field("held_out_ops", "the same by op, where the steps have durations of ops", &Told::held_out_ops),
+      field("regret", "where several block sizes were measured on the same batches", &Told::regret),
+      field("interval_factor", "a measurement lies between a prediction / factor and the prediction x factor, at 90 %",
+            unit::ratio, [](const Told& told) { return told.calibration.interval_factor(); }));
+};
+
+template <>
+struct FieldList<study::LearnedIntervals> {
+  using Learned = study::LearnedIntervals;
+  static constexpr std::string_view id = "learned_intervals";
+  static constexpr std::string_view doc =
+      "How well predictions of a stack hold on a machine: a measurement lies between a "
+      "prediction / factor and the prediction x factor, at 90 %.";
+
+  [[nodiscard]] static std::vector<DataKey> kinds() {
+    std::vector<DataKey> keys;
+    for (const auto& [word, kind] : sim::kPriceKinds)
+      keys.push_back({std::string(word), std::string(unit::ratio), "factor of predictions of this kind"});
+    return keys;
+  }
+  [[nodiscard]] static std::vector<std::pair<std::string_view, double>> factors(const Learned& learned) {
+    std::vector<std::pair<std::string_view, double>> factors;
+    for (const auto& [word, kind] : sim::kPriceKinds) factors.emplace_back(word, learned.intervals.factors.at(kind));
+    return factors;
+  }
+
+  static constexpr auto fields =
+      std::tuple(field("machine", "its name", &Learned::machine), field("stack", "its name", &Learned::stack),
+                 field("rows", "measured there, of this stack", unit::count,
+                       [](const Learned& learned) { return learned.intervals.rows; }),
+                 keyed(&kinds, &factors));
+};
+
+template <>
+struct FieldList<present::PointsCalibration> {
+  using Told = present::PointsCalibration;
+  static constexpr std::string_view id = "points_calibration";
+  static constexpr std::string_view doc = "Machines and stacks fitted to published points.";
+
+  [[nodiscard]] static std::vector<std::pair<std::string, study::Score>> scores(
+      const Told& told, study::Score present::FittedError::*which) {
+    std::vector<std::pair<std::string, study::Score>> scores;
+    for (const present::FittedError& error : told.errors) scores.emplace_back(error.kind, error.*which);
+    return scores;
+  }
+
+  static constexpr auto fields = std::tuple(
+      inlined([](const Told& told) { return present::ToldLeftOutRows{told.left_out}; }),
+      field("fitted", "by group, factors of figures by key, and of the time", unit::ratio,
+            [](const Told& told) { return present::learned_factors(told.learned); }),
+      field("before", "errors of the points with the machines' files as they were, by kind; no forecast",
+            [](const Told& told) { return scores(told, &present::FittedError::before); }),
+      field("after", "and after the fit", [](const Told& told) { return scores(told, &present::FittedError::after); }),
+      field("intervals", "of each machine and stack",
+            [](const Told& told) { return when(!told.intervals.empty(), [&] { return told.intervals; }); }),
+      field("files", "that were written",
+            [](const Told& told) { return when(!told.files.empty(), [&] { return told.files; }); }));
+};
+
+}  // namespace dculab

@@ -1,0 +1,224 @@
+// The fields of what a search answers: `dculab study` of a scenario with objective, pareto or constraints, and
+// `dculab merge`.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "present/output/field_json.hpp"
+#include "present/study/metric_text.hpp"
+#include "present/study/sensitivity_report.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "present/values/op_report.hpp"
+#include "present/values/verdict_text.hpp"
+#include "study/search/search_answer.hpp"
+
+namespace dculab::present {
+
+// Of a space, with its figures by name; those that a point does not have are left out.
+struct SearchedPoint {
+  const study::SweepSpace& space;
+  const study::KeptPoint& point;
+
+  [[nodiscard]] std::vector<std::pair<std::string_view, double>> figures() const {
+    std::vector<std::pair<std::string_view, double>> named;
+    for (std::size_t metric = 0; metric < point.figures.size(); ++metric)
+      if (!std::isnan(point.figures[metric])) named.emplace_back(space.metrics()[metric], point.figures[metric]);
+    return named;
+  }
+};
+
+// What a point's time rests on: of a step, or of the steps that serve the requests.
+struct SearchedTrust {
+  study::PointTrust trust;
+  bool is_served = false;
+};
+
+struct ToldPoint {
+  SearchedPoint point;
+  std::optional<SearchedTrust> trust{};
+  std::optional<Part<std::vector<PricedOp>>> ops{};  // of the best step
+};
+
+// The best point with a group and a block size, by the objective's metric alone.
+struct PairPoint {
+  SearchedPoint point;
+};
+
+struct BestOfValue {
+  std::string key, value;
+  std::optional<ToldPoint> best{};
+};
+
+struct PointCounts {
+  std::uint64_t all = 0, met = 0, excluded = 0, refused = 0;
+  std::optional<std::string> first_refusal{};
+};
+
+struct ToldGoal {
+  config::Goal goal = config::Goal::minimize;
+  std::string metric;
+};
+
+struct ToldSearch {
+  PointCounts points;
+  ToldGoal objective;
+  std::vector<Part<ToldPoint>> best{};
+  std::optional<ByMachine<std::vector<ToldLeaning>>> leans_on{};  // where there is a best point
+  std::optional<ByMachine<MachineFacts>> machine_facts{};         // the same
+  std::optional<std::vector<ToldBlockSizes>> block_sizes{};
+  std::optional<std::vector<Part<BestOfValue>>> best_of_values{};
+  std::optional<std::vector<Part<PairPoint>>> best_of_pairs{};
+  std::optional<std::vector<ToldGoal>> aims{};
+  std::optional<std::vector<Part<ToldPoint>>> pareto{};
+  std::optional<std::vector<ToldSensitivity>> sensitivity{};
+};
+
+// The part of a search that is in a journal of its own.
+struct ToldShard {
+  int shard = 0, shards = 0;
+  std::uint64_t first_point = 0, points = 0, all_points = 0;
+};
+struct ToldShards {
+  ToldShard shard;
+};
+
+}  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldGoal> {
+  using Goal = present::ToldGoal;
+  static constexpr std::string_view id = "goal";
+  static constexpr std::string_view doc = "A metric that is to be large or small.";
+  static constexpr auto fields =
+      std::tuple(field("goal", "which of the two", one_of("maximize", "minimize"),
+                       [](const Goal& each) { return each.goal == config::Goal::maximize ? "maximize" : "minimize"; }),
+                 field("metric", "its name", &Goal::metric));
+};
+
+template <>
+struct FieldList<present::PointCounts> {
+  using Counts = present::PointCounts;
+  static constexpr std::string_view id = "point_counts";
+  static constexpr std::string_view doc = "How many points a search has.";
+  static constexpr auto fields =
+      std::tuple(field("all", "points of the sweep", unit::count, &Counts::all),
+                 field("met", "those that meet the constraints", unit::count, &Counts::met),
+                 field("excluded", "those that do not", unit::count, &Counts::excluded),
+                 field("refused", "those that cannot be", unit::count, &Counts::refused),
+                 field("first_refusal", "why the first of these cannot be", &Counts::first_refusal));
+};
+
+template <>
+struct FieldList<present::SearchedTrust> {
+  using Told = present::SearchedTrust;
+  static constexpr std::string_view id = "point_trust";
+  static constexpr std::string_view doc = "What a point's time rests on.";
+
+  [[nodiscard]] static std::optional<Interval<double>> ends(const Told& told, bool is_served) {
+    if (told.is_served != is_served) return std::nullopt;
+    return interval(told.trust.low, told.trust.high);
+  }
+
+  static constexpr auto fields = std::tuple(
+      field("machine", "its name", [](const Told& told) { return told.trust.machine; }),
+      field("basis", "what the interval rests on", names_up_to<sim::Basis::priors>(),
+            [](const Told& told) { return sim::name(told.trust.basis); }),
+      field("step_time_interval", "of served requests: of their steps' times over their predictions, 90 %", unit::ratio,
+            [](const Told& told) { return ends(told, true); }),
+      field("interval_seconds", "of a step, 90 %", unit::seconds, [](const Told& told) { return ends(told, false); }));
+};
+
+template <>
+struct FieldList<present::ToldPoint> {
+  using Told = present::ToldPoint;
+  static constexpr std::string_view id = "point";
+  static constexpr std::string_view doc = "A point of a search, and what it comes to.";
+  static constexpr auto fields = std::tuple(
+      field("point", "its number in the sweep", [](const Told& told) { return told.point.point.number; }),
+      field("choices", "keys of the scenario and their values",
+            [](const Told& told) { return told.point.space.choices(told.point.point.number); }),
+      keyed(present::metric_keys, [](const Told& told) { return told.point.figures(); }),
+      field("bound", "what limits most of the time", [](const Told& told) { return told.point.point.bound; }),
+      inlined(&Told::trust), field("ops", "of the best point's step", &Told::ops));
+};
+
+template <>
+struct FieldList<present::PairPoint> {
+  using Told = present::PairPoint;
+  static constexpr std::string_view id = "pair_point";
+  static constexpr std::string_view doc = "The best point with a number of KV heads and a block size.";
+
+  // The objective's.
+  [[nodiscard]] static std::vector<std::pair<std::string, double>> figure(const Told& told) {
+    const std::string& metric = told.point.space.scenario().objective.metric;
+    return {{metric, told.point.point.figures[told.point.space.metric(metric)]}};
+  }
+
+  static constexpr auto fields = std::tuple(
+      field("point", "its number in the sweep", [](const Told& told) { return told.point.point.number; }),
+      field("choices", "keys of the scenario and their values",
+            [](const Told& told) { return told.point.space.choices(told.point.point.number); }),
+      keyed(present::metric_keys, &figure),
+      field("bound", "what limits most of the time", [](const Told& told) { return told.point.point.bound; }));
+};
+
+template <>
+struct FieldList<present::BestOfValue> {
+  using Best = present::BestOfValue;
+  static constexpr std::string_view id = "best_of_value";
+  static constexpr std::string_view doc = "The best point that has a value of an axis.";
+  static constexpr auto fields =
+      std::tuple(field("key", "of the axis", &Best::key), field("value", "of that key", &Best::value),
+                 field("best", "null: no point with it meets the constraints",
+                       [](const Best& each) { return or_null(each.best); }));
+};
+
+template <>
+struct FieldList<present::ToldSearch> {
+  using Told = present::ToldSearch;
+  static constexpr std::string_view id = "search";
+  static constexpr std::string_view doc = "A search through a sweep.";
+  static constexpr auto fields = std::tuple(
+      field("points", "how many there are", &Told::points), field("objective", "what is best", &Told::objective),
+      field("best", "the best points, the best first", &Told::best),
+      field("leans_on", "assumed figures, by machine, the most important first", &Told::leans_on),
+      field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
+      field("block_sizes", "which to take on each machine, of served requests", &Told::block_sizes),
+      field("best_of_values", "of each value of an axis", &Told::best_of_values),
+      field("best_of_pairs", "of each number of KV heads and block size, where both are axes", &Told::best_of_pairs),
+      field("aims", "what the front is of", &Told::aims),
+      field("pareto", "points that no other beats in all aims", &Told::pareto),
+      field("sensitivity", "which figures of the best point's machine would change the answer", &Told::sensitivity));
+};
+
+template <>
+struct FieldList<present::ToldShard> {
+  using Shard = present::ToldShard;
+  static constexpr std::string_view id = "shard";
+  static constexpr std::string_view doc = "The part of a search that was done here.";
+  static constexpr auto fields =
+      std::tuple(field("shard", "which, counted from 1", &Shard::shard),
+                 field("shards", "of how many", unit::count, &Shard::shards),
+                 field("first_point", "the number of its first point", &Shard::first_point),
+                 field("points", "points of it", unit::count, &Shard::points),
+                 field("all_points", "points of all shards", unit::count, &Shard::all_points));
+};
+
+template <>
+struct FieldList<present::ToldShards> {
+  static constexpr std::string_view id = "searched_shard";
+  static constexpr std::string_view doc = "One of several shards of a search: how far it is.";
+  static constexpr auto fields = std::tuple(field("shard", "which", &present::ToldShards::shard));
+};
+
+}  // namespace dculab

@@ -1,0 +1,74 @@
+// The fields of what `dculab validate` answers for points and traces.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "present/output/field_json.hpp"
+#include "present/study/score_fields.hpp"
+#include "present/values/leaning_report.hpp"
+#include "present/values/machine_figures.hpp"
+#include "study/validate/validation.hpp"
+
+namespace dculab::present {
+
+// By group, what points taught: factors of the figures of machines and stacks, by key, and of "time".
+using LearnedFactors = std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>>;
+[[nodiscard]] LearnedFactors learned_factors(const sim::PointCalibration& calibration);
+
+struct ToldValidation {
+  const study::Validation& validation;
+  study::ScoreSummary summary;
+  std::optional<ByMachine<MachineFacts>> machine_facts{};  // where something is priced
+  std::optional<ByMachine<std::vector<ToldLeaning>>> leans_on{};
+};
+
+// `--leave-one-out` of points.
+struct ToldLeaveOneOut {
+  const study::Scores& left_out_rows;
+  std::vector<std::pair<std::string, ToldLeftOut>> groups;  // by study::left_out_groups()
+  std::optional<std::vector<study::SourceEffect>> source_effects{};
+};
+
+}  // namespace dculab::present
+
+namespace dculab {
+
+template <>
+struct FieldList<present::ToldValidation> {
+  using Told = present::ToldValidation;
+  static constexpr std::string_view id = "validation";
+  static constexpr std::string_view doc = "Predicted against measured, row by row.";
+  static constexpr auto fields = std::tuple(
+      field("fitted", "where points were learned from: by group, factors of figures by key, and of the time",
+            unit::ratio,
+            [](const Told& told) {
+              const auto& calibration = told.validation.calibration;
+              return when(calibration != nullptr, [&] { return present::learned_factors(*calibration); });
+            }),
+      inlined([](const Told& told) { return present::ToldLeftOutRows{told.validation.scores}; }),
+      field("points", "the rows",
+            [](const Told& told) -> const std::vector<study::ScoredRow>& { return told.validation.scores.rows; }),
+      field("summary", "their errors", &Told::summary),
+      field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
+      field("leans_on", "assumed figures, by machine, the most important first", &Told::leans_on));
+};
+
+template <>
+struct FieldList<present::ToldLeaveOneOut> {
+  using Told = present::ToldLeaveOneOut;
+  static constexpr std::string_view id = "leave_one_out";
+  static constexpr std::string_view doc =
+      "The points of each machine, family, vendor, source, stack or program predicted "
+      "from those of all others.";
+  static constexpr auto fields = std::tuple(
+      inlined([](const Told& told) { return present::ToldLeftOutRows{told.left_out_rows}; }),
+      field("leave_one_out", "by what is left out: machine, family, vendor, source, stack, software", &Told::groups),
+      field("source_effects", "of sources, the largest change first", &Told::source_effects));
+};
+
+}  // namespace dculab
