@@ -4,8 +4,8 @@
 #   scripts/model/distill.sh [WORK]      WORK: folder for temporary files and the students
 #
 # SEEDS names what to run. All students begin as the shipped draft model and take as many steps of as many tokens;
-# those that learn from distributions or features read the rows of `labelling`. SHIP=distributions: that student of the
-# first seed becomes dculab-tiny-student. DCULAB, PYTHON: see settings.sh.
+# those that learn from distributions or features read the rows of `labelling`. SHIP=yes: dculab-tiny-student is trained
+# too, from distributions on more and longer rows. DCULAB, PYTHON: see settings.sh.
 set -eu
 . "$(dirname "$0")/settings.sh"
 seeds=${SEEDS:-1 2}
@@ -32,6 +32,9 @@ for name in $(echo "$names" | tr , ' '); do
     --num-speculative-tokens 3 --num-prompts 128
 done
 if [ -n "${SHIP:-}" ]; then
+  "$python" "$here/elicitation.py" labelling "$tiny" "$work/long.npz" --rows 1536 --length 512 --seed 1
+  "$python" "$here/distill.py" "$tiny" "$draft" "$work/student" --rows "$work/long.npz" --from distributions --steps 192 \
+    --seed 1
   mkdir -p "$models/dculab-tiny-student"
-  cp "$work/$SHIP-${seeds%% *}"/* "$models/dculab-tiny-student/"
+  cp "$work/student"/* "$models/dculab-tiny-student/"
 fi

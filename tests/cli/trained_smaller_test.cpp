@@ -1,4 +1,4 @@
-// What documents say of the model that scripts/model/qat.sh made, on the first windows of its teacher's held-out text.
+// What documents say of the models that scripts/model/qat.sh and distill.sh made, on the first windows of its teacher's held-out text.
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -42,6 +42,15 @@ TEST_CASE("QAT at 2 bits has a lower perplexity than GPTQ at 2 bits", "[once]") 
   CHECK(run_for_json({"quantize", "--model", kTeacher, "--method", "gptq", "--bits", "2", "--group-size", "32",
                       "--calibration", kTeacher + "/calibration.txt", "--output", gptq})["method"] == "gptq");
   CHECK(trained_way(kModels + "dculab-tiny-qat2", text) < trained_way(gptq, text));
+}
+
+TEST_CASE("the distilled student is nearer to its teacher than the draft model that it began as", "[once]") {
+  const Folder folder;
+  const Json rows = judged({"--model", kModels + "dculab-tiny-student," + kModels + "dculab-tiny-draft", "--reference",
+                            kTeacher, "--text", first_held_out(folder)});
+  REQUIRE(rows.size() == 2);
+  const auto kl = [&rows](std::size_t row) { return rows[row].at("text").at("mean_kl").get<double>(); };
+  CHECK(kl(0) < 0.9 * kl(1));
 }
 
 }  // namespace dculab::cli::test
