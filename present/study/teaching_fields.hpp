@@ -33,7 +33,7 @@ struct ToldLatentForms {
   const study::LatentFormsAnswer& answer;
 };
 
-[[nodiscard]] constexpr const char* cheaper_form(const sim::LatentForms& row) {
+[[nodiscard]] inline const char* cheaper_form(const sim::LatentForms& row) {
   return row.cheaper() == LatentForm::absorb ? "absorbed" : "expanded";
 }
 

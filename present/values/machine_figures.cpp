@@ -9,6 +9,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/yaml_text.hpp"
+#include "present/values/verdict_text.hpp"
 #include "sim/hardware/figure.hpp"
 #include "study/calibrate/effective_machine.hpp"
 
@@ -62,13 +63,6 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
   for (const config::SweepAxis& axis : sweep)
     if (axis.key == "machine." + figure.key || (axis.key == figure.key && axis.key.starts_with(sim::kOfStack)))
       figure = {figure.key, values_text(axis), "swept", "the scenario's sweep; without it: " + figure.source};
-}
-
-[[nodiscard]] std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t index = 0; index < words.size(); ++index)
-    text += (index == 0 ? "" : index + 1 == words.size() ? " and " : ", ") + words[index];
-  return text;
 }
 
 // "4 peaks, bandwidth of L1 and L2, latency of L1, L2 and DRAM"

@@ -14,6 +14,7 @@
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/calibrate/refused_steps.hpp"
 #include "study/measure/engine_weights.hpp"
+#include "study/measure/measured_sweep.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::study {
