@@ -151,7 +151,8 @@ ConversationFigures conversation_figures(const ServingReport& report) {
 }
 
 ConversationAnswer serve_conversations(const ConversationQuestion& question, const engine::BenchProgress& progress) {
-  Conversations given{.prompts = read_prompts(question.file)};
+  Conversations given;  // filled one by one: GCC 12 destroys members twice where one of a braced list throws
+  given.prompts = read_prompts(question.file);
   given.folder = find_model(question.model);
   given.weights = load_or_make_weights(given.folder, question.random_weights);
   for (const ConversationVariant& variant : question.variants)

@@ -64,7 +64,7 @@ TEST_CASE("what nothing answers is refused") {
   refused(kStep + kDrafts + kObjective, "a search over steps");
   refused(kRequests + kDrafts + kHeads + kAccuracy, "a study with choose or accuracy");
   refused(kStep + kSizes + "choose: [kv_cache.block_size]\n", "choose: ");
-  refused(kRequests + kObjective.substr(0, kObjective.find("tokens")) + "step_time}\n", "no metric of served requests");
+  refused(kRequests + "objective: {maximize: max_sequences}\n", "no metric of served requests");
 }
 
 TEST_CASE("a search that takes long is refused without a journal, with the way out that there is") {

@@ -32,6 +32,7 @@ TEST_CASE("a prompt file has a prompt in each line that is not empty") {
 TEST_CASE("each sample has its prompt, and the stream has the text") {
   TextQuestion question = question_of("Once upon a time");
   question.n = 2;
+  question.temperature = 0.8;
   std::string streamed;
   const GeneratedText text =
       generate_text(question, read_prompts(question), [&](std::size_t index, std::string_view more) {
@@ -40,7 +41,6 @@ TEST_CASE("each sample has its prompt, and the stream has the text") {
   CHECK(text.prompts == std::vector<std::string>{"Once upon a time", "Once upon a time"});
   REQUIRE(text.generation.completions.size() == 2);
   CHECK(text.generation.completions[0].token_ids.size() == 4);
-  CHECK(text.generation.completions[0].text == text.generation.completions[1].text);  // at temperature 0
   CHECK(streamed == text.generation.completions[0].text);
   CHECK_NOTHROW(refuse_unserved_prompts(question, text.generation));
 }

@@ -53,7 +53,7 @@ TEST_CASE("what is asked about the points, and how they are measured, changes no
   for (const std::string& workload : {kStep, kRequests}) {
     CHECK_THAT(refusal(workload, "measure.repeats: [1, 2]"),
                ContainsSubstring("sweep.measure.repeats: changes no price"));
-    CHECK_THAT(refusal(workload, "slo.share: [0.5, 0.9]"), ContainsSubstring("sweep.slo.share: changes no price"));
+    CHECK_THAT(refusal(workload, "slo.share: [0.5, 0.9]"), ContainsSubstring("slo: limits nothing"));
   }
   CHECK_THAT(refusal(kStep, "slo.ttft: [1 s, 2 s]"), ContainsSubstring("sweep.slo.ttft: changes no price"));
   CHECK(refusal(kRequests, "slo.ttft: [1 s, 2 s]").empty());  // goodput counts by it
