@@ -73,7 +73,8 @@ TEST_CASE("KVQuant's claim: LLaMA-7B with 1 M tokens on one A100-80GB, and 10 M 
 TEST_CASE("a format of K and V is not told of latents") {
   for (const char* dtype : {"kvquant2", "kivi4"}) {
     const Arguments llama{"tables", "footprint", "--model", "llama-2-7b", "--kv-dtype", dtype};
-    for (const Json& row : run_for_json(llama).at("rows")) CHECK(row.at("attention") == "gqa");
+    const Json footprint = run_for_json(llama);
+    for (const Json& row : footprint.at("rows")) CHECK(row.at("attention") == "gqa");
     CHECK_THAT(run_dculab(llama).out, ContainsSubstring("No row of MLA: " + std::string(dtype)));
     check_refused({"tables", "footprint", "--model", "deepseek-v2-lite", "--kv-dtype", dtype},
                   {"--kv-dtype", dtype, "this model caches latents"});
