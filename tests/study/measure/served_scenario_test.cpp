@@ -36,8 +36,8 @@ TEST_CASE("every point of a sweep is served whole, and its steps are named after
   CHECK(answer.points[0].options.block_size == 8);
   CHECK(answer.points[1].options.block_size == 16);
   REQUIRE_FALSE(answer.trace.steps.empty());
-  CHECK(answer.trace.steps.front().id.starts_with("block_size 8, "));
-  CHECK(answer.trace.steps.back().id.starts_with("block_size 16, "));
+  CHECK(answer.trace.steps.front().id.starts_with("block 8, "));
+  CHECK(answer.trace.steps.back().id.starts_with("block 16, "));
 }
 
 TEST_CASE("what the engine here does not serve is refused before it serves") {
