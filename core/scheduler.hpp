@@ -103,7 +103,9 @@ class Scheduler {
   [[nodiscard]] std::span<Sequence* const> sampled() const { return sampled_; }
 
   // The draft of a sampled() sequence; empty without one.
-  [[nodiscard]] const DraftTree& draft_of(std::size_t sampled) const;
+  [[nodiscard]] const DraftTree& draft_of(std::size_t sampled) const {
+    return drafts_.empty() ? no_draft_ : drafts_[sampled_entries_[sampled]];
+  }
 
   // Records that the step is done at `now` with `verdicts`, one per sampled() sequence, each of which takes the tokens
   // up to the one that ends it. Those that have ended give their blocks back, the others the slots of rejected tokens.
@@ -206,6 +208,7 @@ class Scheduler {
   std::vector<Entry> prefills_;
   std::vector<Entry> step_;        // prefills, then decodes
   std::vector<DraftTree> drafts_;  // of step_; none at all in a step without drafts
+  DraftTree no_draft_;             // of each sequence in such a step
   std::vector<Sequence*> sampled_;
   std::vector<std::size_t> sampled_entries_;  // of step_
   std::vector<BlockCopy> swapped_out_, swapped_in_, copies_;

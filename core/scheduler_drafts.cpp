@@ -63,9 +63,4 @@ void Scheduler::fill_draft(Entry& entry, DraftTree& draft) {
   pool_.truncate(entry.sequence->block_table, limits_.kv_demand(sequence.num_tokens_in_cache() + entry.num_new_tokens));
 }
 
-const DraftTree& Scheduler::draft_of(std::size_t sampled) const {
-  static const DraftTree kNone;
-  return drafts_.empty() ? kNone : drafts_[sampled_entries_[sampled]];
-}
-
 }  // namespace dculab

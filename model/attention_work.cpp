@@ -116,9 +116,9 @@ int blocks_of(int begin, int end, int block_size) { return (end + block_size - 1
 TouchedBlocks touched_blocks(const Batch& batch, int block_size) {
   TouchedBlocks touched;
   for (const SequenceSlice& sequence : batch.sequences) {
-    const int begin = sequence.num_computed_tokens + sequence.num_unwritten_tokens;
-    if (begin == sequence.context_tokens()) continue;
-    touched.all += blocks_of(begin, sequence.context_tokens(), block_size);
+    const int begin = sequence.num_computed_tokens + sequence.num_unwritten_tokens, end = sequence.context_tokens();
+    if (begin == end) continue;
+    touched.all += begin + 1 == end ? 1 : blocks_of(begin, end, block_size);
     touched.widened += begin % block_size == 0 ? 0 : 1;
   }
   return touched;

@@ -55,9 +55,4 @@ int kv_blocks_loaded(const KvRetention& retention, int num_blocks) {
   return std::min(num_blocks, std::max(share, 1 + retention.recent_blocks));
 }
 
-int kv_tokens_loaded(const KvRetention& retention, int block_size, int context) {
-  const int blocks = (context + block_size - 1) / block_size;
-  return context - (blocks - kv_blocks_loaded(retention, blocks)) * block_size;
-}
-
 }  // namespace dculab

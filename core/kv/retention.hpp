@@ -78,6 +78,10 @@ struct KvDemand {
 [[nodiscard]] int kv_blocks_loaded(const KvRetention& retention, int num_blocks);
 
 // Tokens in them, of `context` in the cache, the new one included. The last block, which may not be full, is loaded.
-[[nodiscard]] int kv_tokens_loaded(const KvRetention& retention, int block_size, int context);
+[[nodiscard]] inline int kv_tokens_loaded(const KvRetention& retention, int block_size, int context) {
+  if (retention.policy == RetentionPolicy::all) return context;
+  const int blocks = (context + block_size - 1) / block_size;
+  return context - (blocks - kv_blocks_loaded(retention, blocks)) * block_size;
+}
 
 }  // namespace dculab

@@ -1,5 +1,7 @@
 #include "lower/dculab_gpu/matrix_cores.hpp"
 
+#include <string_view>
+
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/product_streams.hpp"
 
@@ -30,8 +32,10 @@ constexpr int kMatrixWave = 64;
 }  // namespace
 
 Units units_of(const Device& device) {
-  const bool has_kernels = device.kernel_target == "gfx908" || device.kernel_target == "gfx90a";
-  return device.has_matrix_cores && has_kernels ? Units::matrix : Units::vector;
+  if (!device.has_matrix_cores) return Units::vector;
+  const std::string_view target = device.kernel_target;
+  const bool has_kernels = target.size() == 6 && (target.starts_with("gfx908") || target.starts_with("gfx90a"));
+  return has_kernels ? Units::matrix : Units::vector;
 }
 
 Units units_of(const Op& op, const Device& device) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <span>
 
@@ -19,7 +20,8 @@ namespace dculab::sim {
   return overlap < 1 ? std::log(2.0) / std::log(2 - overlap) : std::numeric_limits<double>::infinity();
 }
 
-[[nodiscard]] inline Seconds smooth_max(std::span<const Seconds> times, double norm) {
+template <std::size_t N>
+[[nodiscard]] Seconds smooth_max(std::span<const Seconds, N> times, double norm) {
   const Seconds largest = *std::max_element(times.begin(), times.end());
   if (largest <= Seconds{} || std::isinf(norm)) return largest;
   double sum = 0;

@@ -93,10 +93,10 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
 [[nodiscard]] Seconds beside_neighbours(const Resources& resources, const Parallelism& parallel, double on_each,
                                         double overlap, double norm) {
   const double neighbours = std::max(1.0, parallel.concurrent / parallel.active_units * on_each);
-  const std::span<const Seconds> all(resources);
-  const std::array<Seconds, 3> parts{smooth_max(all.first(kMaxMemoryLevels), norm), all[kMaxMemoryLevels],
+  const std::span all(resources);
+  const std::array<Seconds, 3> parts{smooth_max(all.first<kMaxMemoryLevels>(), norm), all[kMaxMemoryLevels],
                                      all[kMaxMemoryLevels + 1]};
-  return smooth_max(parts, norm_of_overlap(overlap * (1 - 1 / neighbours)));
+  return smooth_max(std::span(parts), norm_of_overlap(overlap * (1 - 1 / neighbours)));
 }
 
 [[nodiscard]] std::size_t hidden_levels(const Machine& machine, Overlap overlap) {
@@ -179,7 +179,7 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   const double overlap = op.kind == OpKind::matmul ? reached.matmul_overlap : reached.overlap;
   const Seconds busy = by_waves || launch.overlap == Overlap::neighbours
                            ? beside_neighbours(resources, price.parallel, on_each, overlap, norm)
-                           : smooth_max(resources, norm);
+                           : smooth_max(std::span(std::as_const(resources)), norm);
   price.seconds = price.launch + price.lookups + price.chain + price.adding + price.in_turn + busy;
   price.bound = bound_of(price, machine, launch, levels);
   return price;

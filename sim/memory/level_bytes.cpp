@@ -28,13 +28,6 @@ void add_spills(const Machine& machine, const lower::Spills& spills, const Paral
 
 }  // namespace
 
-Bytes arriving_line(const Machine& machine, std::size_t level) {
-  const Bytes own = machine.memory[level].line;
-  if (level == 0) return own;
-  const Bytes above = machine.memory[level - 1].line;
-  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
-}
-
 LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch, const Parallelism& parallel,
                        Bytes footprint, CacheStart start) {
   if (launch.streams.count > 0) return stream_bytes(machine, op, launch, footprint, start);

@@ -37,7 +37,12 @@ struct LevelBytes {
 inline constexpr Bytes kColdDistance{1e30};
 
 // In which pieces bytes arrive at a level: the lines of the one above, which DRAM makes whole accesses of its own.
-[[nodiscard]] Bytes arriving_line(const Machine& machine, std::size_t level);
+[[nodiscard]] inline Bytes arriving_line(const Machine& machine, std::size_t level) {
+  const Bytes own = machine.memory[level].line;
+  if (level == 0) return own;
+  const Bytes above = machine.memory[level - 1].line;
+  return level + 1 == machine.memory.size() ? std::max(own, above) : above;
+}
 
 // `footprint`: distinct weight and KV bytes of the whole step.
 [[nodiscard]] LevelBytes level_bytes(const Machine& machine, const Op& op, const lower::Launch& launch,

@@ -280,10 +280,10 @@ TEST_CASE("the smooth maximum: never below the largest, and what it says at the 
   for (const double overlap : {0.1, 0.5, 0.8, 1.0}) {
     const double norm = norm_of_overlap(overlap);
     const std::array equal{Seconds(3), Seconds(3)};
-    CHECK(smooth_max(equal, norm).value() == Approx(3 * (2 - overlap)));
+    CHECK(smooth_max(std::span(equal), norm).value() == Approx(3 * (2 - overlap)));
     const std::array apart{Seconds(3), Seconds(1e-3), Seconds{}};
-    CHECK(smooth_max(apart, norm) >= Seconds(3));
-    CHECK(smooth_max(apart, norm) <= Seconds(3.001 + kRounding));
+    CHECK(smooth_max(std::span(apart), norm) >= Seconds(3));
+    CHECK(smooth_max(std::span(apart), norm) <= Seconds(3.001 + kRounding));
   }
 }
 
