@@ -33,7 +33,7 @@ constexpr int kMatrixWave = 64;
 
 Units units_of(const Device& device) {
   if (!device.has_matrix_cores) return Units::vector;
-  const std::string_view target = device.kernel_target;
+  const std::string_view target = device.kernel_target;  // of every op: with the length known, nothing is called
   const bool has_kernels = target.size() == 6 && (target.starts_with("gfx908") || target.starts_with("gfx90a"));
   return has_kernels ? Units::matrix : Units::vector;
 }

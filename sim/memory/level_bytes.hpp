@@ -13,6 +13,10 @@
 // Held against the replay of the kernels' own addresses: docs/reference/cache-replay.md.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include "core/op.hpp"
 #include "core/units.hpp"
 #include "lower/launch.hpp"
