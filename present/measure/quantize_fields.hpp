@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "present/engine/quantize_report.hpp"
+#include "present/measure/quantize_report.hpp"
 #include "present/output/field_json.hpp"
 
 namespace dculab::present {
