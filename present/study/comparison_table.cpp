@@ -43,11 +43,9 @@ Table served_replica_table(const engine::ServedWorkload& served) {
     const double busy = replica.busy / served.metrics.duration();
     std::string title = std::to_string(++number);
     if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
-    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
-                          config::short_text(replica.handed_over_bytes),
-                          Cell(config::short_text(replica.sending), replica.sending.value()),
-                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps), percent(busy),
+                          std::to_string(replica.num_preemptions), config::short_text(replica.handed_over_bytes),
+                          config::short_text(replica.sending), config::short_text(replica.receiving)});
   }
   return table;
 }
@@ -58,8 +56,8 @@ std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served) {
   return replicas;
 }
 
-Cell figure_cell(const std::string& metric, double value) {
-  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+std::string figure_cell(const std::string& metric, double value) {
+  return is_time(metric) ? config::short_text(Seconds(value)) : number(value);
 }
 
 Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
@@ -71,7 +69,7 @@ Table comparison_table(const std::map<std::string, double>& simulated, const std
     const double real = measured.at(metric);
     const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
     table.rows.push_back({metric, figure_cell(metric, simulated.at(metric)), figure_cell(metric, real),
-                          Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
+                          (off < 0 ? "" : "+") + percent(off, 2)});
   }
   return table;
 }

@@ -14,7 +14,7 @@
 namespace dculab::present {
 
 // A metric's value with its unit: "12.3 ms", "51.2".
-[[nodiscard]] Cell figure_cell(const std::string& metric, double value);
+[[nodiscard]] std::string figure_cell(const std::string& metric, double value);
 
 // Several replicas in rows: what each did, and what it handed over.
 [[nodiscard]] Table served_replica_table(const engine::ServedWorkload& served);
