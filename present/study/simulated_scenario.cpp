@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/unit_text.hpp"
-#include "present/engine/draft_report.hpp"
 #include "present/output/field_csv.hpp"
+#include "present/values/draft_report.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,11 +1,11 @@
-#include "present/study/conversations_report.hpp"
+#include "present/measure/conversations_report.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include "config/unit_text.hpp"
+#include "present/measure/served_workload_fields.hpp"
 #include "present/output/field_csv.hpp"
-#include "present/study/served_workload_fields.hpp"
 
 namespace dculab::present {
 namespace {

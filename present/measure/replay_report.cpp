@@ -1,12 +1,12 @@
-#include "present/study/replay_report.hpp"
+#include "present/measure/replay_report.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/measure/replay_fields.hpp"
 #include "present/output/field_csv.hpp"
-#include "present/study/replay_fields.hpp"
 
 namespace dculab::present {
 namespace {

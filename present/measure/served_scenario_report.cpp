@@ -1,10 +1,10 @@
-#include "present/study/served_scenario_report.hpp"
+#include "present/measure/served_scenario_report.hpp"
 
 #include <algorithm>
 #include <optional>
 
+#include "present/measure/served_workload_fields.hpp"
 #include "present/output/field_csv.hpp"
-#include "present/study/served_workload_fields.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::present {
