@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "engine/generate/serve_replicas.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "study/measure/conversation_lengths.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
