@@ -1,6 +1,6 @@
 // One list of fields per struct: key, one line of documentation, unit, where the value comes from. Whatever is made of
 // the struct follows from the list: its JSON (present/output/field_json.hpp), the schema of that
-// (present/schema/json_schema.hpp).
+// (present/schema/json_schema.hpp), its CSV (present/output/field_csv.hpp).
 //
 //   template <>
 //   struct FieldList<Step> {
@@ -12,6 +12,10 @@
 //         field("phase", "what it does", one_of("prefill", "decode"), &Step::phase),
 //         field("batch_limit", "what ends the batch", &Step::limit));          // an optional: may be left out
 //   };
+//
+// The list of an answer also says which of its lists CSV has: `csv_rows = "machines[machine].points"`, the points of
+// each machine, each with the machine's `machine`; `"pareto|best"`: the first of these that the answer has. Without
+// `rows` the answer itself is the one row.
 #pragma once
 
 #include <array>
@@ -52,6 +56,13 @@ template <class T>
 concept HasFields = requires {
   FieldList<T>::fields;
 };
+
+// FieldList<T>::csv_rows, where there is one.
+template <HasFields T>
+[[nodiscard]] constexpr std::string_view csv_rows_of() {
+  if constexpr (requires { FieldList<T>::csv_rows; }) return FieldList<T>::csv_rows;
+  return {};
+}
 
 using Words = std::vector<std::string>;
 
@@ -94,7 +105,7 @@ struct DataKey {
 // Pairs of a key and a value, among the fields of this struct. Each may be left out.
 template <class Get>
 struct Keyed {
-  std::vector<DataKey> (*keys)();  // all that there may be; null: any key, so that none is unknown
+  std::vector<DataKey> (*keys)();  // all that there may be
   Get get;
 };
 

@@ -54,7 +54,7 @@ void run_replay(const ReplayChoices& choices) {
                                         .batch = step.batch,
                                         .context = step.context,
                                         .num_ops = choices.ops.size()},
-                                       replayed, choices.output.format),
+                                       replayed),
                 choices.output);
 }
 

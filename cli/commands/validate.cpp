@@ -54,10 +54,8 @@ struct ValidateChoices {
 [[nodiscard]] present::Report validate_serving(const ValidateChoices& choices) {
   const auto figures = config::read_serving_runs_file(choices.serving);
   if (choices.leave_one_out.empty())
-    return present::served_report(study::validate_served(figures, choices.served), choices.served,
-                                  choices.output.format);
-  return present::served_left_out_report(study::leave_experiments_out(figures, choices.served), choices.served,
-                                         choices.output.format);
+    return present::served_report(study::validate_served(figures, choices.served), choices.served);
+  return present::served_left_out_report(study::leave_experiments_out(figures, choices.served), choices.served);
 }
 
 // Which groups can be left out depends on what is validated.
@@ -74,7 +72,7 @@ void check_left_out(const ValidateChoices& choices) {
   check_left_out(choices);
   if (!choices.serving.empty()) return validate_serving(choices);
   if (!choices.leave_one_out.empty()) return leave_out(choices);
-  return present::validation_report(validate(choices), choices.worst, choices.output.format);
+  return present::validation_report(validate(choices), choices.worst);
 }
 
 [[nodiscard]] std::vector<std::string> known_groups() {

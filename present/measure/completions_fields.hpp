@@ -80,6 +80,7 @@ struct FieldList<present::ToldGeneration> {
   using Told = present::ToldGeneration;
   static constexpr std::string_view id = "generation";
   static constexpr std::string_view doc = "Text that the engine generated.";
+  static constexpr std::string_view csv_rows = "completions";
 
   [[nodiscard]] static std::vector<present::ToldCompletion> completions(const Told& told) {
     std::vector<present::ToldCompletion> completions;

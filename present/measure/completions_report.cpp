@@ -4,6 +4,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/measure/completions_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -26,7 +27,7 @@ const char* finish_text(const engine::Completion& completion) {
 }
 
 Report completions_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  Report report{"dculab/run/1", {}, {}, json_of(ToldGeneration{prompts, generation})};
+  Report report = report_of("dculab/run/1", ToldGeneration{prompts, generation});
   Table table;
   table.columns = {"prompt", "completion", "tokens", "finished by", "error"};
   for (std::size_t index = 0; index < prompts.size(); ++index) {

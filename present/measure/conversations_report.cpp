@@ -5,13 +5,14 @@
 
 #include "config/unit_text.hpp"
 #include "present/measure/served_workload_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
 
 [[nodiscard]] Report empty_conversations_report(const study::ConversationQuestion& question,
                                                 const study::ConversationAnswer& answer) {
-  Report report{"dculab/bench-workload/1", {}, {}, json_of(ToldConversationAnswer{question, answer})};
+  Report report = report_of("dculab/bench-workload/1", ToldConversationAnswer{question, answer});
   const int replicas = question.replicas.replicas();
   const std::string engine = answer.device + (replicas > 1 ? " each" : "") + ", " + answer.build;
   report.heading = {replicas > 1 ? std::to_string(replicas) + " replicas on " + engine : engine};
@@ -22,10 +23,10 @@ namespace {
   return report;
 }
 
-[[nodiscard]] std::vector<Cell> conversation_cells(const study::ServedConversations& row) {
+[[nodiscard]] Row conversation_cells(const study::ServedConversations& row) {
   const study::ConversationFigures& figures = row.figures;
-  const auto time = [](Seconds seconds) { return Cell(config::short_text(seconds), seconds.value()); };
-  const auto rate = [](double value) { return Cell(number(value), value); };
+  const auto time = [](Seconds seconds) { return config::short_text(seconds); };
+  const auto rate = [](double value) { return number(value); };
   return {row.kv_cache_dtype,
           std::to_string(row.block_size),
           std::to_string(row.report.requests.size()),

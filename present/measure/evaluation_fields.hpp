@@ -171,6 +171,7 @@ struct FieldList<present::ToldEvaluations> {
   using Told = present::ToldEvaluations;
   static constexpr std::string_view id = "evaluations";
   static constexpr std::string_view doc = "How good models are, and how fast.";
+  static constexpr std::string_view csv_rows = "rows";
 
   [[nodiscard]] static OrNull<std::string> text_or_null(const std::string& text) {
     return or_null(when(!text.empty(), [&] { return text; }));

@@ -8,6 +8,7 @@
 #include "core/activation_mode.hpp"
 #include "core/kv/table.hpp"
 #include "present/measure/evaluation_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -64,36 +65,32 @@ struct Columns {
   return names;
 }
 
-[[nodiscard]] std::vector<Cell> speculation_cells(const engine::SpeculationCheck& check) {
-  std::vector<Cell> cells{Cell(number(check.plain_rate()) + " tokens/s", check.plain_rate()),
-                          Cell(number(check.drafted_rate()) + " tokens/s", check.drafted_rate()),
-                          std::to_string(check.num_identical) + " of " + std::to_string(check.num_texts)};
+[[nodiscard]] Row speculation_cells(const engine::SpeculationCheck& check) {
+  Row cells{number(check.plain_rate()) + " tokens/s", number(check.drafted_rate()) + " tokens/s",
+            std::to_string(check.num_identical) + " of " + std::to_string(check.num_texts)};
   std::ranges::move(draft_cells(check_drafts(check)), std::back_inserter(cells));
   return cells;
 }
 
-[[nodiscard]] std::vector<Cell> cells_of(const EvaluationTasks& tasks, const Columns& columns,
-                                         const EvaluationRow& row) {
-  std::vector<Cell> cells{row.model, std::string(name(row.kv_cache_dtype))};
+[[nodiscard]] Row cells_of(const EvaluationTasks& tasks, const Columns& columns, const EvaluationRow& row) {
+  Row cells{row.model, std::string(name(row.kv_cache_dtype))};
   if (columns.activations) cells.emplace_back(std::string(name(row.activations)));
   if (columns.retention) cells.emplace_back(retention_text(row.retention));
-  if (columns.text) cells.emplace_back(number(row.text->loss.perplexity(), 5), row.text->loss.perplexity());
-  for (const ChoiceEvaluation& each : row.choices)
-    cells.emplace_back(percent(share(each.right, each)), share(each.right, each));
+  if (columns.text) cells.emplace_back(number(row.text->loss.perplexity(), 5));
+  for (const ChoiceEvaluation& each : row.choices) cells.emplace_back(percent(share(each.right, each)));
   if (columns.reference) {
     const engine::Agreement& agreement = *row.text->agreement;
-    cells.emplace_back(number(agreement.mean_kl()), agreement.mean_kl());
-    cells.emplace_back(percent(agreement.top1(), 4), agreement.top1());
+    cells.emplace_back(number(agreement.mean_kl()));
+    cells.emplace_back(percent(agreement.top1(), 4));
   }
-  cells.emplace_back(config::short_text(row.weight_bytes), row.weight_bytes.value());
-  cells.emplace_back(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value());
-  if (columns.sequence)
-    cells.emplace_back(config::short_text(row.kv_bytes_per_sequence), row.kv_bytes_per_sequence.value());
-  if (columns.loaded) cells.emplace_back(config::short_text(row.kv_bytes_loaded), row.kv_bytes_loaded.value());
+  cells.emplace_back(config::short_text(row.weight_bytes));
+  cells.emplace_back(config::short_text(row.kv_bytes_per_token));
+  if (columns.sequence) cells.emplace_back(config::short_text(row.kv_bytes_per_sequence));
+  if (columns.loaded) cells.emplace_back(config::short_text(row.kv_bytes_loaded));
   if (columns.experts) std::ranges::move(expert_cells(row.experts), std::back_inserter(cells));
   if (columns.decode) {
     const double rate = decode_rate(tasks, *row.decode_step);
-    cells.emplace_back(number(rate), rate);
+    cells.emplace_back(number(rate));
   }
   if (columns.speculation) std::ranges::move(speculation_cells(*row.speculation), std::back_inserter(cells));
   return cells;
@@ -110,10 +107,9 @@ struct Columns {
   for (const engine::PositionLoss& each : rows.front().text->by_position)
     table.columns.push_back(std::to_string(each.begin) + " to " + std::to_string(each.end - 1));
   for (const EvaluationRow& row : rows) {
-    std::vector<Cell> cells{row.model, std::string(name(row.kv_cache_dtype)), retention_text(row.retention)};
+    Row cells{row.model, std::string(name(row.kv_cache_dtype)), retention_text(row.retention)};
     for (const engine::PositionLoss& each : row.text->by_position)
-      cells.push_back(each.loss.num_tokens == 0 ? Cell("-")
-                                                : Cell(number(each.loss.perplexity(), 4), each.loss.perplexity()));
+      cells.push_back(each.loss.num_tokens == 0 ? "-" : number(each.loss.perplexity(), 4));
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -154,7 +150,7 @@ Report evaluation_report(const study::EvaluationAnswer& answer) {
   const EvaluationTasks& tasks = answer.tasks;
   const std::vector<EvaluationRow>& rows = answer.rows;
   const Columns columns = columns_of(tasks, rows);
-  Report report{"dculab/evaluate/1", heading(tasks, columns), {}, json_of(ToldEvaluations{tasks, rows})};
+  Report report = report_of("dculab/evaluate/1", ToldEvaluations{tasks, rows}, heading(tasks, columns));
   Table table;
   table.columns = column_names(tasks, columns);
   for (const EvaluationRow& row : rows) table.rows.push_back(cells_of(tasks, columns, row));

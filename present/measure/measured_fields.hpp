@@ -127,6 +127,7 @@ struct FieldList<study::MeasuredSweep> {
   using Sweep = study::MeasuredSweep;
   static constexpr std::string_view id = "measured_sweep";
   static constexpr std::string_view doc = "A sweep of steps, measured: one part calibrates, the other is scored.";
+  static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields =
       std::tuple(field("refused", "steps that cannot be true, and why",
                        [](const Sweep& sweep) { return study::refusal_lines(sweep.refused, sweep.trace); }),
@@ -163,6 +164,7 @@ struct FieldList<present::ToldSpeedUps> {
   using Told = present::ToldSpeedUps;
   static constexpr std::string_view id = "measured_comparison";
   static constexpr std::string_view doc = "Variants, measured beside their baseline.";
+  static constexpr std::string_view csv_rows = "speed_ups";
 
   [[nodiscard]] static std::vector<present::ToldSpeedUp> speed_ups(const Told& told) {
     std::vector<present::ToldSpeedUp> speed_ups;
@@ -218,6 +220,7 @@ struct FieldList<study::MeasuredDrafts> {
   using Drafts = study::MeasuredDrafts;
   static constexpr std::string_view id = "measured_drafts";
   static constexpr std::string_view doc = "Drafts, measured: steps without drafts calibrate.";
+  static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields = std::tuple(
       field("refused", "steps without drafts that cannot be true, and why",
             [](const Drafts& drafts) { return study::refusal_lines(drafts.refused, drafts.plain); }),

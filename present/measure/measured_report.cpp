@@ -9,6 +9,7 @@
 #include "config/unit_text.hpp"
 #include "present/measure/measured_serving_fields.hpp"
 #include "present/measure/served_study.hpp"
+#include "present/output/field_csv.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -23,15 +24,14 @@ void add_held_out_rows(const study::MeasuredSweep& sweep, Report& report) {
   for (const study::HeldOutStep& step : sweep.held_out) {
     const Seconds measured = step.measured->duration;
     const double ratio = step.predicted / measured, spread = step.measured->spread / measured;
-    std::vector<Cell> row;
+    Row row;
     for (const auto& [key, value] : step.point->choices) row.emplace_back(value);
-    row.emplace_back(config::short_text(step.predicted), step.predicted.value());
-    row.emplace_back(config::short_text(measured), measured.value());
-    row.emplace_back(number(ratio), ratio);
+    row.emplace_back(config::short_text(step.predicted));
+    row.emplace_back(config::short_text(measured));
+    row.emplace_back(number(ratio));
     row.emplace_back(step.bound);
-    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high),
-                     step.trust.low.value(), step.trust.high.value());
-    row.emplace_back("± " + percent(spread, 2), spread);
+    row.emplace_back(config::short_text(step.trust.low) + " .. " + config::short_text(step.trust.high));
+    row.emplace_back("± " + percent(spread, 2));
     table.rows.push_back(std::move(row));
   }
   report.tables.push_back(std::move(table));
@@ -48,12 +48,12 @@ void add_exchanges(const study::MeasuredSweep& sweep, Report& report) {
     if (!step.exchanges) continue;
     const study::ExchangeTimes& times = *step.exchanges;
     const double ratio = times.predicted / times.measured, share = times.measured / step.measured->duration;
-    std::vector<Cell> row;
+    Row row;
     for (const auto& [key, value] : step.point->choices) row.emplace_back(value);
-    row.emplace_back(config::short_text(times.predicted), times.predicted.value());
-    row.emplace_back(config::short_text(times.measured), times.measured.value());
-    row.emplace_back(number(ratio), ratio);
-    row.emplace_back(percent(share), share);
+    row.emplace_back(config::short_text(times.predicted));
+    row.emplace_back(config::short_text(times.measured));
+    row.emplace_back(number(ratio));
+    row.emplace_back(percent(share));
     table.rows.push_back(std::move(row));
   }
   const study::ExchangeErrors& errors = *sweep.exchange_errors;
@@ -97,14 +97,14 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
     table.columns.emplace_back(column);
   for (const study::MeasuredSpeedUp& each : speed_ups) {
     const std::string& name = compare.variants[each.variant].name;
-    std::vector<Cell> row;
+    Row row;
     for (const auto& [key, value] : points[each.point].choices) row.emplace_back(value);
     row.emplace_back(name);
-    row.emplace_back(config::short_text(each.step), each.step.value());
-    row.emplace_back(number(each.predicted) + "x", each.predicted);
-    row.emplace_back(number(each.measured) + "x", each.measured);
+    row.emplace_back(config::short_text(each.step));
+    row.emplace_back(number(each.predicted) + "x");
+    row.emplace_back(number(each.measured) + "x");
     row.emplace_back(number(each.lowest) + " to " + number(each.highest) + "x");
-    row.emplace_back(number(100 * std::abs(each.predicted - each.measured), 2), 100 * (each.predicted - each.measured));
+    row.emplace_back(number(100 * std::abs(each.predicted - each.measured), 2));
     table.rows.push_back(std::move(row));
   }
   report.tables.push_back(std::move(table));
@@ -120,17 +120,17 @@ void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const s
   for (const study::ComparedDraft& point : points) {
     const study::DraftedTimes& times = point.predicted.times;
     const engine::MeasuredDraft& measured = point.measured;
-    std::vector<Cell> row;
+    Row row;
     for (const auto& [key, value] : point.choices) row.emplace_back(value);
-    row.emplace_back(number(measured.tokens), measured.tokens);
+    row.emplace_back(number(measured.tokens));
     for (const Seconds time : {measured.plain, measured.verify, measured.drafting})
-      row.emplace_back(config::short_text(time), time.value());
+      row.emplace_back(config::short_text(time));
     for (const double part :
          {times.plain / measured.plain, times.verify / measured.verify, times.drafting / measured.drafting})
-      row.emplace_back(number(part), part);
+      row.emplace_back(number(part));
     for (const double figure : {point.predicted_speed_up(), measured.speed_up, point.ratio()})
-      row.emplace_back(number(figure), figure);
-    row.emplace_back("± " + percent(measured.spread / measured.speed_up, 2), measured.spread / measured.speed_up);
+      row.emplace_back(number(figure));
+    row.emplace_back("± " + percent(measured.spread / measured.speed_up, 2));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -161,14 +161,14 @@ void add_found(const study::MeasuredSweep& found, const config::Scenario&, const
   add_sweep_summary(found, report);
   add_regret(found.regret, report);
   add_exchanges(found, report);
-  report.json.update(json_of(found));
+  set_answer(found, report);
 }
 
 void add_found(const study::MeasuredComparison& found, const config::Scenario& scenario,
                const study::MeasuredStudy& study, Report& report) {
   report.heading.push_back(study.host);
   add_speed_ups(found.speed_ups, study.sweep, *scenario.compare, report);
-  report.json.update(json_of(ToldSpeedUps{found, study.sweep, *scenario.compare}));
+  set_answer(ToldSpeedUps{found, study.sweep, *scenario.compare}, report);
 }
 
 void add_found(const study::MeasuredDrafts& found, const config::Scenario&, const study::MeasuredStudy& study,
@@ -178,14 +178,14 @@ void add_found(const study::MeasuredDrafts& found, const config::Scenario&, cons
   report.heading.push_back(std::to_string(found.plain.steps.size()) +
                            " steps without drafts calibrate: " + found.plain.header.timing);
   add_compared_drafts(found.points, report);
-  report.json.update(json_of(found));
+  set_answer(found, report);
 }
 
 void add_found(const study::ServedStudy& found, const config::Scenario& scenario, const study::MeasuredStudy& study,
                Report& report) {
   report.heading.push_back(study.host);
   add_served_study(found, study.sweep.front(), scenario.measure.repeats, report);
-  report.json.update(json_of(found));
+  set_answer(found, report);
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ struct FieldList<study::ServedStudy> {
   using Study = study::ServedStudy;
   static constexpr std::string_view id = "measured_serving";
   static constexpr std::string_view doc = "Requests that this machine's engine served, and their simulation.";
+  static constexpr std::string_view csv_rows = "points";
 
   [[nodiscard]] static std::vector<study::ComparedPointServing> points(const Study& study) {
     std::vector<study::ComparedPointServing> points;

@@ -121,6 +121,7 @@ struct FieldList<present::ToldHost> {
   using Told = present::ToldHost;
   static constexpr std::string_view id = "probed_host";
   static constexpr std::string_view doc = "This host, as it was measured.";
+  static constexpr std::string_view csv_rows = "memory";
 
   [[nodiscard]] static std::optional<std::vector<present::ProbedLevel>> memory(const Told& told) {
     std::vector<present::ProbedLevel> levels;

@@ -8,6 +8,7 @@
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "present/measure/probe_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -24,12 +25,10 @@ constexpr const char* kEmulated =
     table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
   table.columns.push_back("lines in flight");
   const auto add = [&table](const std::string& label, const engine::LevelMeasurement& level) {
-    std::vector<Cell> row{label, Cell(config::short_text(level.size), level.size.value()),
-                          Cell(config::short_text(level.latency.median), level.latency.median.value())};
+    Row row{label, config::short_text(level.size), config::short_text(level.latency.median)};
     for (const engine::ReadRate& read : level.read)
-      row.emplace_back(config::short_text(read.rate.highest) + " (" + config::short_text(read.rate.median) + ")",
-                       read.rate.highest.value());
-    row.emplace_back(level.outstanding > 0 ? number(level.outstanding) : "", level.outstanding);
+      row.emplace_back(config::short_text(read.rate.highest) + " (" + config::short_text(read.rate.median) + ")");
+    row.emplace_back(level.outstanding > 0 ? number(level.outstanding) : "");
     table.rows.push_back(std::move(row));
   };
   for (const engine::LevelMeasurement& level : host.levels) add(level.name, level);
@@ -44,15 +43,14 @@ constexpr const char* kEmulated =
   for (const engine::ArithmeticRate& rate : host.peaks.front().rate)
     table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
   for (const engine::PeakMeasurement& peak : host.peaks) {
-    std::vector<Cell> row{peak.name};
-    for (const engine::ArithmeticRate& rate : peak.rate)
-      row.emplace_back(config::short_text(rate.rate.highest), rate.rate.highest.value());
+    Row row{peak.name};
+    for (const engine::ArithmeticRate& rate : peak.rate) row.emplace_back(config::short_text(rate.rate.highest));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-// By kernel and rows of activations; cell(figure) -> Cell.
+// By kernel and rows of activations; cell(figure) -> text.
 template <class ByRows, class MakeCell>
 [[nodiscard]] Table matmul_table(std::string title, const std::map<sim::MatmulKernel, ByRows>& kernels,
                                  MakeCell&& cell) {
@@ -62,7 +60,7 @@ template <class ByRows, class MakeCell>
   for (const auto& [rows, figure] : kernels.begin()->second)
     table.columns.push_back(std::to_string(rows) + (rows == 1 ? " row" : " rows"));
   for (const auto& [kernel, by_rows] : kernels) {
-    std::vector<Cell> row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
+    Row row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
     for (const auto& [rows, figure] : by_rows) row.push_back(cell(figure));
     table.rows.push_back(std::move(row));
   }
@@ -74,28 +72,28 @@ template <class ByRows, class MakeCell>
   Table table;
   table.title = "Exchanges of processes through shared memory (median of the runs)";
   table.columns = {"bytes of each"};
-  std::map<double, std::vector<Cell>> rows;
+  std::map<double, Row> rows;
   for (const engine::ExchangeMeasurement& each : host.exchanges) {
     const std::string column = std::string(exchange_name(each.kind)) + ", " + std::to_string(each.ranks);
     if (std::ranges::find(table.columns, column) == table.columns.end()) table.columns.push_back(column);
   }
   for (const engine::ExchangeMeasurement& each : host.exchanges) {
-    std::vector<Cell>& row = rows[each.bytes.value()];
+    Row& row = rows[each.bytes.value()];
     if (row.empty()) {
-      row.resize(table.columns.size(), Cell(""));
-      row.front() = Cell(each.bytes > Bytes() ? config::short_text(each.bytes) : "", each.bytes.value());
+      row.resize(table.columns.size(), "");
+      row.front() = each.bytes > Bytes() ? config::short_text(each.bytes) : "";
     }
     const std::string column = std::string(exchange_name(each.kind)) + ", " + std::to_string(each.ranks);
     const auto place = std::ranges::find(table.columns, column) - table.columns.begin();
-    row[static_cast<std::size_t>(place)] = Cell(config::short_text(each.time.median), each.time.median.value());
+    row[static_cast<std::size_t>(place)] = config::short_text(each.time.median);
   }
   for (auto& [bytes, row] : rows) table.rows.push_back(std::move(row));
   return table;
 }
 
 [[nodiscard]] std::vector<Table> matmul_tables(const sim::Machine& machine) {
-  const auto rate_cell = [](FlopsPerSecond rate) { return Cell(config::short_text(rate), rate.value()); };
-  const auto share_cell = [](double share) { return Cell(percent(share), share); };
+  const auto rate_cell = [](FlopsPerSecond rate) { return config::short_text(rate); };
+  const auto share_cell = [](double share) { return percent(share); };
   const std::string in_cache = "Matmul kernels, weights in L2, all threads (highest of the runs)";
   const std::string in_memory = "Weights that they read from memory, of DRAM's bandwidth (highest of the runs)";
   const std::string is_short = ", " + std::to_string(sim::kShortRow) + " in-features";
@@ -108,9 +106,8 @@ template <class ByRows, class MakeCell>
 [[nodiscard]] Table gpu_table(const engine::GpuMeasurements& gpu) {
   Table table;
   table.columns = {"", "size", "measured"};
-  table.csv_columns = {"what", "size", "measured"};
   const auto add = [&table](const char* what, const std::string& size, const auto& figure) {
-    table.rows.push_back({what, size, Cell(config::short_text(figure), figure.value())});
+    table.rows.push_back({what, size, config::short_text(figure)});
   };
   for (const engine::CopyRate& copy : gpu.copy)
     add("copy within the device, read + written", config::short_text(copy.size), copy.rate);
@@ -133,7 +130,7 @@ std::string_view exchange_name(engine::ExchangeKind kind) {
 }
 
 Report host_probe_report(const engine::HostMeasurements& host, const sim::Machine& machine) {
-  Report report{"dculab/probe/1", {}, {}, json_of(ToldHost{host, machine})};
+  Report report = report_of("dculab/probe/1", ToldHost{host, machine});
   report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
                                              std::to_string(host.threads) + " threads " +
                                              config::short_text(machine.overheads.kernel_launch)};
@@ -149,7 +146,8 @@ Report host_probe_report(const engine::HostMeasurements& host, const sim::Machin
 
 Report gpu_probe_report(const engine::GpuMeasurements& gpu, engine::DeviceReality reality) {
   const bool emulated = reality == engine::DeviceReality::emulated;
-  Report report{"dculab/probe-gpu/1", {}, {gpu_table(gpu)}, json_of(ToldGpu{gpu, emulated})};
+  Report report = report_of("dculab/probe-gpu/1", ToldGpu{gpu, emulated});
+  report.tables.push_back(gpu_table(gpu));
   report.heading.push_back(gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
                            " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +
                            config::short_text(gpu.device.memory) + " memory");

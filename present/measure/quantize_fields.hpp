@@ -118,6 +118,7 @@ struct FieldList<present::ToldQuantized> {
   using Told = present::ToldQuantized;
   static constexpr std::string_view id = "quantized";
   static constexpr std::string_view doc = "A model that was quantized.";
+  static constexpr std::string_view csv_rows = "matrices|kv_scales|kv_calibration";
   static constexpr auto fields = std::tuple(
       field("method", "none: weights stay as they are",
             [](const Told& told) { return told.answer.model ? name(told.answer.options.method) : "none"; }),

@@ -5,6 +5,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/measure/quantize_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -29,8 +30,7 @@ void add_matrices(Report& report, const std::string& output, const study::Quanti
   for (const engine::QuantizedModule& module : answer.model->modules) {
     const kernels::QuantizedMatrix& matrix = module.matrix;
     table.rows.push_back({module.name, std::to_string(matrix.rows), std::to_string(matrix.columns),
-                          Cell(percent(module.relative_error), module.relative_error),
-                          Cell(number(bits_per_weight(matrix), 4), bits_per_weight(matrix))});
+                          percent(module.relative_error), number(bits_per_weight(matrix), 4)});
   }
   report.tables.push_back(std::move(table));
   add_totals(report, output, answer);
@@ -40,9 +40,8 @@ void add_kv_scales(Report& report, const std::vector<study::KvScaleRow>& rows) {
   Table table;
   table.columns = {"layer", "largest key", "largest value", "k_scale", "v_scale"};
   for (const auto& [range, scales] : rows) {
-    table.rows.push_back({std::to_string(table.rows.size()), Cell(number(range.k, 4), range.k),
-                          Cell(number(range.v, 4), range.v), Cell(number(scales.k, 4), scales.k),
-                          Cell(number(scales.v, 4), scales.v)});
+    table.rows.push_back({std::to_string(table.rows.size()), number(range.k, 4), number(range.v, 4),
+                          number(scales.k, 4), number(scales.v, 4)});
   }
   table.notes.emplace_back("scales of an fp8_e4m3 KV cache: 448 stands for twice the largest that the text has");
   report.tables.push_back(std::move(table));
@@ -53,8 +52,7 @@ void add_kv_calibration(Report& report, const std::vector<engine::KvLayerCalibra
   table.columns = {"layer", "K: largest centre", "largest half range"};
   for (const engine::KvLayerCalibration& layer : layers) {
     const double centre = layer.largest_centre(), half_range = layer.largest_half_range();
-    table.rows.push_back(
-        {std::to_string(table.rows.size()), Cell(number(centre, 4), centre), Cell(number(half_range, 4), half_range)});
+    table.rows.push_back({std::to_string(table.rows.size()), number(centre, 4), number(half_range, 4)});
   }
   table.notes.emplace_back("kv_cache.safetensors serves KV caches of kvquant4, kvquant3 and kvquant2");
   report.tables.push_back(std::move(table));
@@ -83,7 +81,7 @@ QuantizedTotals quantized_totals(const std::string& folder, const engine::Quanti
 }
 
 Report quantize_report(const study::QuantizeQuestion& question, const study::QuantizedAnswer& answer) {
-  Report report{"dculab/quantize/1", {}, {}, json_of(ToldQuantized{question, answer})};
+  Report report = report_of("dculab/quantize/1", ToldQuantized{question, answer});
   if (answer.model) add_matrices(report, question.output, answer);
   if (!answer.kv_scales.empty()) add_kv_scales(report, answer.kv_scales);
   if (!answer.kv_calibration.empty()) add_kv_calibration(report, answer.kv_calibration);

@@ -77,6 +77,7 @@ struct FieldList<present::ToldRegrouping> {
   using Told = present::ToldRegrouping;
   static constexpr std::string_view id = "regrouping";
   static constexpr std::string_view doc = "A model with fewer KV heads.";
+  static constexpr std::string_view csv_rows = "layers";
 
   [[nodiscard]] static std::vector<present::ToldFrontPoint> front(const Told& told) {
     std::vector<present::ToldFrontPoint> points;

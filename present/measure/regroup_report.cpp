@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "present/measure/regroup_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -19,15 +20,13 @@ namespace {
   return text;
 }
 
-[[nodiscard]] Cell similarity_cell(const std::optional<double>& similarity) {
-  return similarity ? Cell(number(*similarity), *similarity) : Cell("-", "");
+[[nodiscard]] std::string similarity_cell(const std::optional<double>& similarity) {
+  return similarity ? number(*similarity) : "-";
 }
 
 [[nodiscard]] Table layers_table(const engine::Regrouping& result, const std::string& similarity) {
   Table table;
   table.columns = {"layer", "KV heads that became one", "inside", "between", "neighbours inside", "between"};
-  table.csv_columns = table.columns;
-  table.csv_columns.back() = "neighbours between";
   for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
     const engine::RegroupedLayer& grouped = result.layers[layer];
     table.rows.push_back({std::to_string(layer), groups_text(grouped.groups),
@@ -78,8 +77,7 @@ namespace {
     if (point.kv_heads % layers != 0 && point.kv_heads != taken) continue;
     const double average = static_cast<double>(point.kv_heads) / layers;
     const double bytes = f16_kv_bytes(before, point.kv_heads).value();
-    table.rows.push_back({std::to_string(point.kv_heads), Cell(number(average), average), Cell(number(bytes), bytes),
-                          Cell(number(point.error / layers), point.error / layers),
+    table.rows.push_back({std::to_string(point.kv_heads), number(average), number(bytes), number(point.error / layers),
                           point.kv_heads == taken ? "taken" : ""});
   }
   table.notes = {"error: the part of K and V of all heads that is lost, the mean of the layers"};
@@ -101,7 +99,7 @@ int all_kv_heads(const engine::Regrouping& result) {
 
 Report regroup_report(const study::RegroupQuestion& question, const study::RegroupedFolder& made) {
   const engine::Regrouping& result = made.result;
-  Report report{"dculab/regroup/1", {}, {}, json_of(ToldRegrouping{question, made})};
+  Report report = report_of("dculab/regroup/1", ToldRegrouping{question, made});
   report.heading = {summary(question, made), "written to " + question.folder};
   report.tables.push_back(layers_table(result, similarity_text(question.options)));
   if (!result.front.empty()) report.tables.push_back(front_table(made.before, result));

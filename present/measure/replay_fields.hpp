@@ -79,6 +79,7 @@ struct FieldList<present::ToldReplay> {
   using Told = present::ToldReplay;
   static constexpr std::string_view id = "replay";
   static constexpr std::string_view doc = "What GPU kernels touch, beside what the closed form says.";
+  static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields = std::tuple(
       field("model", "as it was asked for", [](const Told& told) { return told.step.model; }),
       field("machine", "as it was asked for", [](const Told& told) { return told.step.machine; }),

@@ -6,6 +6,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/measure/replay_fields.hpp"
+#include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
@@ -23,7 +24,7 @@ namespace {
                                              memory + " bytes", "closed", "ratio", cache + " hit", "closed"});
   for (const study::ReplayedOp& point : points) {
     const auto& here = point.comparison.levels;
-    std::vector<Cell> row;
+    Row row;
     if (num_ops > 1) row.emplace_back(point.comparison.op);
     row.insert(row.end(), {std::to_string(point.kv_heads), std::to_string(point.block_size)});
     for (const sim::ComparedLevel& level : {here[1], here.back()})
@@ -33,33 +34,6 @@ namespace {
     table.rows.push_back(std::move(row));
   }
   table.notes = {"bytes that reach a level; closed: by the closed form; ratio: closed form / replayed"};
-  return table;
-}
-
-[[nodiscard]] Table replay_csv(const std::vector<study::ReplayedOp>& points) {
-  Table table;
-  table.columns = {"op",       "num_key_value_heads", "block_size",    "kernel", "workgroups", "workgroups_per_unit",
-                   "accesses", "coalescing",          "lines_per_load"};
-  for (const sim::ComparedLevel& level : points.front().comparison.levels)
-    for (const char* what : {"_replayed_bytes", "_closed_form_bytes", "_replayed_hit_rate", "_closed_form_hit_rate"})
-      table.columns.push_back(level.name + what);
-  for (const study::ReplayedOp& point : points) {
-    const sim::ReplayComparison& comparison = point.comparison;
-    std::vector<Cell> row{comparison.op,
-                          std::to_string(point.kv_heads),
-                          std::to_string(point.block_size),
-                          comparison.kernel,
-                          std::to_string(comparison.workgroups),
-                          std::to_string(comparison.workgroups_per_unit),
-                          std::to_string(comparison.accesses),
-                          exact_number(comparison.coalescing),
-                          exact_number(comparison.lines_per_load)};
-    for (const sim::ComparedLevel& level : comparison.levels)
-      for (const double value :
-           {level.replayed.value(), level.closed_form.value(), level.replayed_hit_rate, level.closed_hit_rate})
-        row.emplace_back(exact_number(value));
-    table.rows.push_back(std::move(row));
-  }
   return table;
 }
 
@@ -77,14 +51,14 @@ namespace {
 
 }  // namespace
 
-Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops, Format format) {
-  Report report{"dculab/replay/1", {}, {}, json_of(ToldReplay{step, ops})};
+Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops) {
+  Report report = report_of("dculab/replay/1", ToldReplay{step, ops});
   const std::string what = step.num_ops > 1 ? step.phase : ops.front().comparison.op + ", " + step.phase;
   report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
                     ", context " + std::to_string(step.context) + "; cold caches"};
   const std::vector<std::string> kernels = kernel_lines(ops);
   report.heading.insert(report.heading.end(), kernels.begin(), kernels.end());
-  report.tables.push_back(format == Format::csv ? replay_csv(ops) : replay_table(ops, step.num_ops));
+  report.tables.push_back(replay_table(ops, step.num_ops));
   return report;
 }
 

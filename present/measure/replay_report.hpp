@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "present/output/show.hpp"
+#include "present/output/report.hpp"
 #include "study/measure/replayed_ops.hpp"
 
 namespace dculab::present {
@@ -17,7 +17,6 @@ struct ReplayedStep {
   std::size_t num_ops = 1;  // several: a column names them
 };
 
-// CSV has a table of its own, with every level.
-[[nodiscard]] Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops, Format format);
+[[nodiscard]] Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops);
 
 }  // namespace dculab::present

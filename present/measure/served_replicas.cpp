@@ -15,11 +15,9 @@ Table served_replica_table(const engine::ServedWorkload& served) {
     const double busy = replica.busy / served.metrics.duration();
     std::string title = std::to_string(++number);
     if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
-    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
-                          config::short_text(replica.handed_over_bytes),
-                          Cell(config::short_text(replica.sending), replica.sending.value()),
-                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps), percent(busy),
+                          std::to_string(replica.num_preemptions), config::short_text(replica.handed_over_bytes),
+                          config::short_text(replica.sending), config::short_text(replica.receiving)});
   }
   return table;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "present/measure/served_workload_fields.hpp"
+#include "present/output/field_csv.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::present {
@@ -51,7 +52,7 @@ DraftFigures served_drafts(const engine::ServedWorkload& served) {
 }
 
 Report served_scenario_report(const std::string& question, const study::ServedScenario& answer) {
-  Report report{"dculab/bench-scenario/1", {question}, {}, json_of(ToldServedScenario{answer})};
+  Report report = report_of("dculab/bench-scenario/1", ToldServedScenario{answer}, {question});
   const TraceHeader& header = answer.points.front().header;
   report.heading.push_back(header.device + ", " + header.build);
   for (const study::ServedSweepPoint& point : answer.points) add_tables(point, report);

@@ -30,8 +30,8 @@ void add_head_set_lines(const study::ComparedPointServing& served, Report& repor
 }
 
 // "12 ms .. 14 ms"
-[[nodiscard]] Cell range_cell(const std::string& metric, double low, double high) {
-  return {figure_cell(metric, low).text + " .. " + figure_cell(metric, high).text, low, high};
+[[nodiscard]] std::string range_cell(const std::string& metric, double low, double high) {
+  return figure_cell(metric, low) + " .. " + figure_cell(metric, high);
 }
 
 [[nodiscard]] Table empty_served_table(const config::SweepPoint& first) {
@@ -46,12 +46,12 @@ void add_head_set_lines(const study::ComparedPointServing& served, Report& repor
 
 void add_served_metrics(const study::ComparedPointServing& served, Table& table) {
   for (const study::ComparedMetric& each : served.metrics) {
-    std::vector<Cell> row;
+    Row row;
     for (const auto& [key, value] : served.point->choices) row.emplace_back(value);
-    row.insert(row.end(), {each.metric, figure_cell(each.metric, each.simulated),
-                           range_cell(each.metric, each.low, each.high), figure_cell(each.metric, each.measured),
-                           Cell((each.off() < 0 ? "" : "+") + percent(each.off(), 2), each.off()),
-                           Cell(percent(each.limit), each.limit), each.is_within() ? "yes" : "no"});
+    row.insert(row.end(),
+               {each.metric, figure_cell(each.metric, each.simulated), range_cell(each.metric, each.low, each.high),
+                figure_cell(each.metric, each.measured), (each.off() < 0 ? "" : "+") + percent(each.off(), 2),
+                percent(each.limit), each.is_within() ? "yes" : "no"});
     row.push_back(range_cell(each.metric, each.lowest, each.highest));
     table.rows.push_back(std::move(row));
   }

@@ -106,6 +106,7 @@ struct FieldList<present::ToldConversationAnswer> {
   using Told = present::ToldConversationAnswer;
   static constexpr std::string_view id = "conversations";
   static constexpr std::string_view doc = "Conversations that this machine's engine served, variant by variant.";
+  static constexpr std::string_view csv_rows = "rows";
 
   [[nodiscard]] static std::vector<present::ToldConversations> rows(const Told& told) {
     const bool drafts = told.first_options().speculative_config.enabled();
@@ -178,6 +179,7 @@ struct FieldList<present::ToldServedScenario> {
   using Told = present::ToldServedScenario;
   static constexpr std::string_view id = "served_scenario";
   static constexpr std::string_view doc = "A scenario's requests, served by this machine's engine.";
+  static constexpr std::string_view csv_rows = "runs";
   static constexpr auto fields = std::tuple(
       field("runs", "points of the sweep",
             [](const Told& told) -> const std::vector<study::ServedSweepPoint>& { return told.answer.points; }));

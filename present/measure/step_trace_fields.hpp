@@ -80,6 +80,7 @@ template <>
 struct FieldList<present::ToldTrace> {
   static constexpr std::string_view id = "measured_steps";
   static constexpr std::string_view doc = "Steps that this machine's engine ran.";
+  static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields = std::tuple(field("points", "of the grid", &present::ToldTrace::steps));
 };
 

@@ -123,6 +123,7 @@ template <class T>
 struct FieldList<present::Warned<T>> {
   static constexpr std::string_view id = FieldList<T>::id;
   static constexpr std::string_view doc = FieldList<T>::doc;
+  static constexpr std::string_view csv_rows = csv_rows_of<T>();
   static constexpr auto fields =
       std::tuple(inlined(&present::Warned<T>::answer),
                  field("warnings", "what makes the figures less than they seem", &present::Warned<T>::warnings));

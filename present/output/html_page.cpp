@@ -28,11 +28,8 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 
 [[nodiscard]] Json to_json(const Table& table) {
   Json rows = Json::array();
-  for (std::size_t index = 0; index < std::min(table.rows.size(), kMostRows); ++index) {
-    Json row = Json::array();
-    for (const Cell& cell : table.rows[index]) row.push_back(cell.text);
-    rows.push_back(std::move(row));
-  }
+  for (std::size_t index = 0; index < std::min(table.rows.size(), kMostRows); ++index)
+    rows.push_back(table.rows[index]);
   return {{"title", table.title},
           {"columns", table.columns},
           {"rows", std::move(rows)},

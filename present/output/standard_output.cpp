@@ -1,9 +1,12 @@
 #include "present/output/standard_output.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -19,6 +22,11 @@ namespace {
   throw InputError(std::string("standard output cannot be written (") + std::strerror(reason) + ")");
 }
 
+[[nodiscard]] bool is_terminal() {
+  static const bool is = ::isatty(STDOUT_FILENO) == 1;
+  return is;
+}
+
 }  // namespace
 
 void occupy_standard_descriptors() {
@@ -30,9 +38,8 @@ void occupy_standard_descriptors() {
 }
 
 void print(std::string_view text) {
-  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
   try {
-    files::write_all(STDOUT_FILENO, is_terminal ? std::string_view(printable(text)) : text);
+    files::write_all(STDOUT_FILENO, is_terminal() ? std::string_view(printable(text)) : text);
   } catch (const std::system_error& error) {
     refuse(error.code().value());
   }
@@ -41,6 +48,15 @@ void print(std::string_view text) {
 void check_standard_output() {
   const int other = ::dup(STDOUT_FILENO);
   if (other >= 0 && ::close(other) != 0) refuse(errno);
+}
+
+std::optional<std::size_t> terminal_width() {
+  if (!is_terminal()) return std::nullopt;
+  std::size_t columns = 0;
+  if (const char* stated = std::getenv("COLUMNS")) std::from_chars(stated, stated + std::strlen(stated), columns);
+  winsize size{};
+  if (columns == 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  return columns > 0 ? std::optional(columns) : std::nullopt;
 }
 
 }  // namespace dculab::present

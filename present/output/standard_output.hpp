@@ -2,6 +2,8 @@
 // command fails.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace dculab::present {
@@ -16,5 +18,9 @@ void print(std::string_view text);
 
 // The same for a full disk that only shows when a file is closed.
 void check_standard_output();
+
+// How many columns the terminal has that standard output is: COLUMNS, where that is set, or what the terminal says.
+// Nothing where it is a pipe or a file.
+[[nodiscard]] std::optional<std::size_t> terminal_width();
 
 }  // namespace dculab::present

@@ -16,6 +16,7 @@
 #include "present/measure/replay_fields.hpp"
 #include "present/measure/served_workload_fields.hpp"
 #include "present/measure/step_trace_fields.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/schema/json_schema.hpp"
 #include "present/schema/study_document.hpp"
 #include "present/study/calibration_fields.hpp"
@@ -88,8 +89,8 @@ constexpr std::array<AnswerSchema, 23> kAnswerSchemas{{
 std::span<const AnswerSchema> answer_schemas() { return kAnswerSchemas; }
 
 Report schemas_report() {
-  Report report{"dculab/schema/1", {}, {Table{}}, json_of(ToldSchemas{kAnswerSchemas})};
-  report.tables.front().columns = {"command", "schema", "answers"};
+  Report report = report_of("dculab/schema/1", ToldSchemas{kAnswerSchemas});
+  report.tables.emplace_back().columns = {"command", "schema", "answers"};
   for (const AnswerSchema& each : kAnswerSchemas)
     report.tables.front().rows.push_back({std::string(each.name), std::string(each.id), std::string(each.answers)});
   return report;

@@ -47,6 +47,7 @@ template <>
 struct FieldList<present::ToldSchemas> {
   static constexpr std::string_view id = "schemas";
   static constexpr std::string_view doc = "The documents that have schemas.";
+  static constexpr std::string_view csv_rows = "schemas";
   static constexpr auto fields =
       std::tuple(field("schemas", "in the order of the commands", &present::ToldSchemas::schemas));
 };

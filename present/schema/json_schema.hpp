@@ -119,6 +119,7 @@ Json SchemaMaker::document_of(std::string_view id) {
     return any_document_of(id, static_cast<const T*>(nullptr));
   } else {
     Json object = empty_object(FieldList<T>::doc);
+    if (!csv_rows_of<T>().empty()) object["csv_rows"] = csv_rows_of<T>();
     add_property(object, "schema", {{"const", id}}, Presence::as_declared);
     add_properties<T>(object, Presence::as_declared);
     return object;
@@ -169,10 +170,6 @@ template <class T, class Get>
 void SchemaMaker::add(const Keyed<Get>& field, Json& object, Presence) {
   using Element = std::ranges::range_value_t<dculab::detail::ValueOf<T, Get>>;
   const Json schema = of<std::remove_cvref_t<decltype(Element::second)>>();
-  if (field.keys == nullptr) {
-    object["additionalProperties"] = schema;
-    return;
-  }
   for (const DataKey& each : field.keys())
     add_property(object, each.key, property(each.doc, each.unit, {}, schema), Presence::may_be_left_out);
 }

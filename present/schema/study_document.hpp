@@ -71,6 +71,7 @@ struct FieldList<present::Study<Body>> {
   using Study = present::Study<Body>;
   static inline const std::string id = "study_of_" + std::string(FieldList<Body>::id);
   static constexpr std::string_view doc = FieldList<Body>::doc;
+  static constexpr std::string_view csv_rows = csv_rows_of<Body>();
   static constexpr auto fields = std::tuple(
       field("question", "the scenario's", &Study::question),
       field("warnings", "what makes the figures less than they seem", &Study::warnings), inlined(&Study::body),

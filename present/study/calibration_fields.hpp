@@ -64,6 +64,7 @@ struct FieldList<present::ToldTraceCalibration> {
   using Told = present::ToldTraceCalibration;
   static constexpr std::string_view id = "trace_calibration";
   static constexpr std::string_view doc = "A machine fitted to traces of its steps.";
+  static constexpr std::string_view csv_rows = "parameters";
   static constexpr auto fields = std::tuple(
       field("machine", "the one that the fit started from", &Told::machine),
       field("refused", "steps that cannot be true, and why", [](const Told& told) { return told.believed.refused; }),
@@ -113,6 +114,7 @@ struct FieldList<present::PointsCalibration> {
   using Told = present::PointsCalibration;
   static constexpr std::string_view id = "points_calibration";
   static constexpr std::string_view doc = "Machines and stacks fitted to published points.";
+  static constexpr std::string_view csv_rows = "intervals";
 
   [[nodiscard]] static std::vector<std::pair<std::string, study::Score>> scores(
       const Told& told, study::Score present::FittedError::*which) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/calibration_fields.hpp"
 
 namespace dculab::present {
@@ -19,12 +20,10 @@ constexpr const char* kCalibrateSchema = "dculab/calibrate/1";
 void add_fitted_parameters(const sim::Fit& fit, Report& report) {
   Table table;
   table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
-  table.csv_columns = {"parameter", "prior", "fitted", "± (log)", "note"};
   for (const sim::FittedParameter& parameter : fit.parameters) {
     const bool identified = study::is_identified(parameter);
-    table.rows.push_back({parameter.key, Cell(parameter_text(parameter.key, parameter.prior), parameter.prior),
-                          Cell(parameter_text(parameter.key, parameter.value), parameter.value),
-                          Cell(number(parameter.log_sigma, 2), parameter.log_sigma),
+    table.rows.push_back({parameter.key, parameter_text(parameter.key, parameter.prior),
+                          parameter_text(parameter.key, parameter.value), number(parameter.log_sigma, 2),
                           identified ? "" : "not identified by these traces"});
   }
   report.tables.push_back(std::move(table));
@@ -46,10 +45,9 @@ void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, 
   for (const auto& [name, kind] : sim::kPriceKinds)
     if (kind != sim::PriceKind::hardware) table.columns.emplace_back(name);
   for (const auto& [machine, stack, intervals] : learned) {
-    std::vector<Cell> row{machine, stack, std::to_string(intervals.rows)};
+    Row row{machine, stack, std::to_string(intervals.rows)};
     for (const auto& [word, kind] : sim::kPriceKinds)
-      if (kind != sim::PriceKind::hardware)
-        row.emplace_back(number(intervals.factors.at(kind)), intervals.factors.at(kind));
+      if (kind != sim::PriceKind::hardware) row.emplace_back(number(intervals.factors.at(kind)));
     table.rows.push_back(std::move(row));
   }
   report.tables.push_back(std::move(table));
@@ -71,7 +69,7 @@ Report trace_calibration_report(const std::string& machine, const study::Believe
   report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " +
                                         number(calibration.interval_factor()) +
                                         " (conformal, five-fold cross-validation)");
-  report.json = json_of(told);
+  set_answer(told, report);
   return report;
 }
 
@@ -85,7 +83,7 @@ std::vector<FittedError> fitted_errors(const study::ScoreSummary& before, const 
 }
 
 Report points_calibration_report(const PointsCalibration& calibration) {
-  Report report{kCalibrateSchema, {}, {}, json_of(calibration)};
+  Report report = report_of(kCalibrateSchema, calibration);
   add_left_out_lines(calibration.left_out, report);
   add_learned_line(calibration.learned, report);
   add_fitted_errors(calibration.errors, report);

@@ -68,7 +68,7 @@ struct ToldGroups {
 };
 
 struct GroupStudies {
-  std::string speed_model{}, accuracy_model{};
+  std::string speed_model{}, accuracy_model{}, accuracy_metric{};
   double tolerance = 0, speed_tie = 0;
   std::vector<Part<ToldGroups>> machines{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};  // of those that something fits on
@@ -149,6 +149,7 @@ struct FieldList<present::ToldComparisons> {
   using Told = present::ToldComparisons;
   static constexpr std::string_view id = "comparisons";
   static constexpr std::string_view doc = "Variants against a baseline, beside what was published about them.";
+  static constexpr std::string_view csv_rows = "comparisons[machine, choices].variants";
   static constexpr auto fields =
       std::tuple(field("comparisons", "machine by machine, in the order of the sweep", &Told::comparisons),
                  field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
@@ -160,16 +161,10 @@ template <>
 struct FieldList<present::ToldGroup> {
   using Told = present::ToldGroup;
   static constexpr std::string_view id = "group";
-  static constexpr std::string_view doc =
-      "A number of KV heads on a machine. Beside the keys here it has the measured metric's, with its figure.";
+  static constexpr std::string_view doc = "A number of KV heads on a machine.";
 
   [[nodiscard]] static const study::GroupAccuracy* measured(const Told& told) {
     return study::accuracy_of(told.curve, told.cost());
-  }
-  // The curve's metric, where it was measured.
-  [[nodiscard]] static std::vector<std::pair<std::string, double>> figure(const Told& told) {
-    if (const study::GroupAccuracy* found = measured(told)) return {{told.curve.metric, found->figure}};
-    return {};
   }
 
   static constexpr auto fields = std::tuple(
@@ -177,7 +172,8 @@ struct FieldList<present::ToldGroup> {
       field("group_size", "query heads per KV head", unit::count,
             [](const Told& told) { return told.cost().model.heads().group_size(); }),
       field("kv_bytes_per_token", "of K and V", [](const Told& told) { return study::kv_bytes(told.cost()); }),
-      keyed(nullptr, &figure),
+      field("accuracy", "the figure of accuracy_metric, where it was measured",
+            [](const Told& told) { return when(measured(told) != nullptr, [&] { return measured(told)->figure; }); }),
       field("loss", "of accuracy, against no merged heads, where it was measured", unit::share,
             [](const Told& told) { return when(measured(told) != nullptr, [&] { return measured(told)->loss; }); }),
       field("method", "by which heads were merged, where it was measured",
@@ -236,9 +232,11 @@ struct FieldList<present::GroupStudies> {
   static constexpr std::string_view id = "group_studies";
   static constexpr std::string_view doc =
       "How many KV heads a model should keep: predicted speed against measured accuracy.";
+  static constexpr std::string_view csv_rows = "machines[machine].points";
   static constexpr auto fields =
       std::tuple(field("speed_model", "whose speed is predicted", &Told::speed_model),
                  field("accuracy_model", "whose accuracy was measured", &Told::accuracy_model),
+                 field("accuracy_metric", "by what: a column of the accuracy file", &Told::accuracy_metric),
                  field("tolerance", "accuracy that may be lost", unit::share, &Told::tolerance),
                  field("speed_tie", "speed that is given up for more KV heads", unit::share, &Told::speed_tie),
                  field("machines", "in the scenario's order", &Told::machines),

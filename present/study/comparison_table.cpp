@@ -34,8 +34,8 @@ constexpr std::array<const char*, 17> kCompared{"steps",
 
 }  // namespace
 
-Cell figure_cell(const std::string& metric, double value) {
-  return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
+std::string figure_cell(const std::string& metric, double value) {
+  return is_time(metric) ? config::short_text(Seconds(value)) : number(value);
 }
 
 Table comparison_table(const std::map<std::string, double>& simulated, const std::map<std::string, double>& measured) {
@@ -47,7 +47,7 @@ Table comparison_table(const std::map<std::string, double>& simulated, const std
     const double real = measured.at(metric);
     const double off = real > 0 ? simulated.at(metric) / real - 1 : 0;
     table.rows.push_back({metric, figure_cell(metric, simulated.at(metric)), figure_cell(metric, real),
-                          Cell((off < 0 ? "" : "+") + percent(off, 2), off)});
+                          (off < 0 ? "" : "+") + percent(off, 2)});
   }
   return table;
 }

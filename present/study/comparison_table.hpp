@@ -13,7 +13,7 @@
 namespace dculab::present {
 
 // A metric's value with its unit: "12.3 ms", "51.2".
-[[nodiscard]] Cell figure_cell(const std::string& metric, double value);
+[[nodiscard]] std::string figure_cell(const std::string& metric, double value);
 
 // Metric by metric: simulated, measured, and how far the first is from the second.
 [[nodiscard]] Table comparison_table(const std::map<std::string, double>& simulated,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/predicted_fields.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/scenario/axis_title.hpp"
@@ -37,17 +38,16 @@ constexpr std::string_view kMachineKeys = "machine.";
   return value ? figure_text(machine, figure, *value) : "";
 }
 
-[[nodiscard]] std::vector<Cell> design_row(const study::DecidedDesign& design, Seconds first, bool is_first) {
-  std::vector<Cell> row;
+[[nodiscard]] Row design_row(const study::DecidedDesign& design, Seconds first, bool is_first) {
+  Row row;
   for (const config::Override& choice : design.choices) row.emplace_back(choice_text(choice, design.machine));
   row.emplace_back(std::to_string(design.choice.kv_heads));
   row.emplace_back(std::to_string(design.model.heads().group_size()));
   row.emplace_back(std::to_string(design.choice.block_size));
-  row.emplace_back(config::short_text(design.seconds), design.seconds.value());
-  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high),
-                   design.trust.low.value(), design.trust.high.value());
+  row.emplace_back(config::short_text(design.seconds));
+  row.emplace_back(config::short_text(design.trust.low) + " .. " + config::short_text(design.trust.high));
   const double change = design.seconds / first - 1;
-  row.push_back(is_first ? Cell("", 0) : Cell(signed_percent(change, 2), change));
+  row.push_back(is_first ? "" : signed_percent(change, 2));
   row.emplace_back(design.bound);
   return row;
 }
@@ -103,7 +103,7 @@ void add_designs(const std::string& model, const std::vector<study::DesignStudy>
     told.designs.push_back(ToldDesigns{study, note_leanings(study.own, study.leanings, report.tables.back())});
     set_of_machine(told.machine_facts, study.own.name, machine_facts(study.own));
   }
-  report.json.update(json_of(told));
+  set_answer(told, report);
 }
 
 }  // namespace dculab::present

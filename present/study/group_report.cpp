@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/comparison_fields.hpp"
 #include "study/decide/attention_difference.hpp"
 
@@ -16,9 +17,8 @@ namespace {
          std::to_string(cost.model.heads().group_size()) + ")";
 }
 
-[[nodiscard]] Cell group_rate_cell(const study::GroupChoice& choices, std::size_t index) {
-  const double rate = choices.evaluated[index].figure;
-  return {figure_text("output_tokens_per_second", rate), rate};
+[[nodiscard]] std::string group_rate_cell(const study::GroupChoice& choices, std::size_t index) {
+  return figure_text("output_tokens_per_second", choices.evaluated[index].figure);
 }
 
 // Why this choice, and what stands next to it.
@@ -54,15 +54,14 @@ namespace {
     const study::GroupAccuracy* measured = study::accuracy_of(curve, cost);
     const bool chosen = choices.verdict && choices.verdict->chosen == index;
     const double speed = choices.costs.front().fits() ? choices.faster(index, 0) : 0;
-    table.rows.push_back({choices.evaluated[index].value + (chosen ? " *" : ""),
-                          std::to_string(cost.model.heads().group_size()),
-                          cost.fits() ? group_rate_cell(choices, index) : Cell("no room"),
-                          cost.fits() && index > 0 ? Cell(signed_percent(speed), speed) : Cell(""),
-                          std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
-                          Cell(config::short_text(study::kv_bytes(cost)), study::kv_bytes(cost).value()),
-                          measured ? Cell(number(measured->figure, 4), measured->figure) : Cell("not measured"),
-                          measured ? Cell(signed_percent(measured->loss), measured->loss) : Cell(""),
-                          measured ? measured->method : "", choices.front[index] ? "yes" : ""});
+    table.rows.push_back(
+        {choices.evaluated[index].value + (chosen ? " *" : ""), std::to_string(cost.model.heads().group_size()),
+         cost.fits() ? group_rate_cell(choices, index) : "no room",
+         cost.fits() && index > 0 ? signed_percent(speed) : "",
+         std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""),
+         config::short_text(study::kv_bytes(cost)), measured ? number(measured->figure, 4) : "not measured",
+         measured ? signed_percent(measured->loss) : "", measured ? measured->method : "",
+         choices.front[index] ? "yes" : ""});
   }
   table.notes.push_back(group_reason(choices, curve, accuracy));
   return table;
@@ -86,10 +85,8 @@ namespace {
                                       : "none";
     table.rows.push_back({choices.machine, choices.evaluated[verdict.chosen].value,
                           std::to_string(cost.model.heads().group_size()), group_rate_cell(choices, verdict.chosen),
-                          choices.costs.front().fits() ? Cell(signed_percent(speed), speed) : Cell("does not fit"),
-                          std::to_string(cost.batch),
-                          Cell(signed_percent(*choices.losses[verdict.chosen]), *choices.losses[verdict.chosen]),
-                          runner_up});
+                          choices.costs.front().fits() ? signed_percent(speed) : "does not fit",
+                          std::to_string(cost.batch), signed_percent(*choices.losses[verdict.chosen]), runner_up});
   }
   return table;
 }
@@ -105,7 +102,7 @@ void add_groups(const config::Scenario& scenario, const study::GroupStudy& study
   for (const study::GroupChoice& choices : study.machines)
     for (const study::VariantCost& cost : choices.costs) add_warnings(report, cost.refused);
   report.tables.push_back(group_summary_table(study.machines));
-  GroupStudies told{scenario.model.name, accuracy.model, accuracy.tolerance, accuracy.speed_tie};
+  GroupStudies told{scenario.model.name, accuracy.model, study.curve.metric, accuracy.tolerance, accuracy.speed_tie};
   for (const study::GroupChoice& choices : study.machines) {
     const sim::Machine& machine = choices.costs.front().machine;
     report.tables.push_back(group_machine_table(choices, study.curve, accuracy));
@@ -117,7 +114,7 @@ void add_groups(const config::Scenario& scenario, const study::GroupStudy& study
     }
     told.machines.push_back(group);
   }
-  report.json.update(json_of(told));
+  set_answer(told, report);
 }
 
 }  // namespace dculab::present

@@ -15,9 +15,8 @@ std::optional<std::vector<std::pair<std::string, sim::ErrorSummary>>> add_held_o
   table.title = "Held-out steps, op by op: error = predicted / measured - 1";
   table.columns = {"op", "rows", "median |error|", "P90 |error|", "bias"};
   for (const auto& [op, error] : errors)
-    table.rows.push_back(
-        {op, Cell(std::to_string(error.count)), Cell(percent(error.median_abs_error), error.median_abs_error),
-         Cell(percent(error.p90_abs_error), error.p90_abs_error), Cell(percent(error.bias), error.bias)});
+    table.rows.push_back({op, std::to_string(error.count), percent(error.median_abs_error),
+                          percent(error.p90_abs_error), percent(error.bias)});
   report.tables.push_back(std::move(table));
   return std::vector<std::pair<std::string, sim::ErrorSummary>>(errors.begin(), errors.end());
 }
@@ -30,8 +29,8 @@ std::optional<std::vector<BlockSizeRegret>> add_block_size_regret(const sim::Hol
   std::vector<BlockSizeRegret> told;
   for (const auto& [kv_heads, regret] : study::block_size_regrets(score, steps)) {
     table.rows.push_back({std::to_string(kv_heads), std::to_string(regret.predicted_best.block_size),
-                          std::to_string(regret.measured_best.block_size), Cell(percent(regret.regret), regret.regret),
-                          Cell(percent(regret.worst_single), regret.worst_single)});
+                          std::to_string(regret.measured_best.block_size), percent(regret.regret),
+                          percent(regret.worst_single)});
     told.push_back({kv_heads, regret});
   }
   if (told.empty()) return std::nullopt;

@@ -88,6 +88,7 @@ struct FieldList<present::ToldImport> {
   using Told = present::ToldImport;
   static constexpr std::string_view id = "import";
   static constexpr std::string_view doc = "A profiler's kernels as steps of a trace.";
+  static constexpr std::string_view csv_rows = "rows[id, step_seconds].ops";
 
   [[nodiscard]] static std::vector<present::ImportedStep> rows(const Told& told) {
     std::vector<present::ImportedStep> rows;
@@ -136,6 +137,7 @@ template <>
 struct FieldList<present::ToldKernelRules> {
   static constexpr std::string_view id = "kernel_rules";
   static constexpr std::string_view doc = "Which names of kernels are known; the first rule that fits decides.";
+  static constexpr std::string_view csv_rows = "rules";
   static constexpr auto fields = std::tuple(field("rules", "in order", &present::ToldKernelRules::rules));
 };
 

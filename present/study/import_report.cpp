@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/import_fields.hpp"
 
 namespace dculab::present {
@@ -47,8 +48,8 @@ constexpr std::size_t kShownOthers = 8;
                 std::to_string(row.repeats) + " steps";
   table.columns = {"op", "kernels per step", "time", "share"};
   const auto add = [&](std::string what, std::string kernels, Seconds time) {
-    table.rows.push_back({std::move(what), std::move(kernels), Cell(config::short_text(time), time.value()),
-                          Cell(percent(time / row.duration, 2), time / row.duration)});
+    table.rows.push_back(
+        {std::move(what), std::move(kernels), config::short_text(time), percent(time / row.duration, 2)});
   };
   Seconds rest = row.duration;
   for (std::size_t op = 0; op < row.op_names.size(); ++op) {
@@ -68,8 +69,7 @@ constexpr std::size_t kShownOthers = 8;
   for (std::size_t index = 0; index < std::min(kShownOthers, others.size()); ++index) {
     const config::OtherKernel& other = others[index];
     const std::string shown = other.name.size() > 72 ? other.name.substr(0, 69) + "..." : other.name;
-    table.rows.push_back({Cell(shown, other.name), std::string(other.role), std::to_string(other.count),
-                          Cell(config::short_text(other.time), other.time.value())});
+    table.rows.push_back({shown, std::string(other.role), std::to_string(other.count), config::short_text(other.time)});
   }
   if (others.size() > kShownOthers) table.notes.push_back("... (" + std::to_string(others.size()) + " names)");
   return table;
@@ -78,13 +78,14 @@ constexpr std::size_t kShownOthers = 8;
 }  // namespace
 
 Report import_report(const study::ImportedProfile& import) {
-  Report report{"dculab/import/1", import_heading(import), {imported_ops(import)}, json_of(ToldImport{import})};
+  Report report = report_of("dculab/import/1", ToldImport{import}, import_heading(import));
+  report.tables.push_back(imported_ops(import));
   if (!import.steps.summary.others.empty()) report.tables.push_back(other_kernels(import));
   return report;
 }
 
 Report kernel_rules_report() {
-  Report report{"dculab/import-kernels/1", {}, {}, json_of(ToldKernelRules{config::kernel_rules()})};
+  Report report = report_of("dculab/import-kernels/1", ToldKernelRules{config::kernel_rules()});
   Table table;
   table.columns = {"in the name", "op", "whose"};
   for (const config::KernelRule& rule : config::kernel_rules()) {

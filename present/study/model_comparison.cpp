@@ -23,14 +23,12 @@ namespace {
   return text;
 }
 
-[[nodiscard]] std::vector<Cell> row_of(const study::SweptModel& model) {
-  std::vector<Cell> row{model.compared.name,
-                        Cell(config::short_text(model.kv_bytes_per_token), model.kv_bytes_per_token.value()),
-                        std::to_string(model.kv_cache_tokens), blocks_text(model)};
-  for (const std::optional<Seconds>& step : model.steps)
-    row.push_back(step ? Cell(config::short_text(*step), step->value()) : Cell("no room"));
+[[nodiscard]] Row row_of(const study::SweptModel& model) {
+  Row row{model.compared.name, config::short_text(model.kv_bytes_per_token), std::to_string(model.kv_cache_tokens),
+          blocks_text(model)};
+  for (const std::optional<Seconds>& step : model.steps) row.push_back(step ? config::short_text(*step) : "no room");
   row.emplace_back(std::to_string(model.compared.max_sequences));
-  row.emplace_back(number(model.tokens_per_second), model.tokens_per_second);
+  row.emplace_back(number(model.tokens_per_second));
   return row;
 }
 

@@ -124,6 +124,7 @@ struct FieldList<present::StepStudies> {
   using Told = present::StepStudies;
   static constexpr std::string_view id = "step_studies";
   static constexpr std::string_view doc = "A sweep of steps, predicted.";
+  static constexpr std::string_view csv_rows = "machines[machine].points";
   static constexpr auto fields =
       std::tuple(field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
                  field("machines", "in the scenario's order", &Told::machines));
@@ -181,6 +182,7 @@ struct FieldList<present::DesignStudies> {
   using Told = present::DesignStudies;
   static constexpr std::string_view id = "design_studies";
   static constexpr std::string_view doc = "Designs of machines, each with what to choose on it.";
+  static constexpr std::string_view csv_rows = "designs[machine].points";
   static constexpr auto fields =
       std::tuple(field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
                  field("designs", "by the machine that they start from", &Told::designs));
@@ -201,6 +203,7 @@ template <>
 struct FieldList<present::DraftStudies> {
   static constexpr std::string_view id = "draft_studies";
   static constexpr std::string_view doc = "What drafts are worth, predicted.";
+  static constexpr std::string_view csv_rows = "machines[machine].points";
   static constexpr auto fields =
       std::tuple(field("machines", "in the scenario's order", &present::DraftStudies::machines));
 };
@@ -219,6 +222,7 @@ struct FieldList<present::ReportedDraftStudies> {
   using Told = present::ReportedDraftStudies;
   static constexpr std::string_view id = "reported_draft_studies";
   static constexpr std::string_view doc = "Published speed-ups by drafts beside ours.";
+  static constexpr std::string_view csv_rows = "machines[machine].reported";
   static constexpr auto fields =
       std::tuple(field("machines", "in the scenario's order",
                        [](const Told& told) -> const std::vector<study::ReportedDrafts>& { return told.machines; }));

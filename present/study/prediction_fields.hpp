@@ -34,6 +34,7 @@ struct FieldList<study::Prediction> {
   static constexpr std::string_view doc =
       "One step on one machine, op by op. Of a model that several devices share, times, FLOP and bytes are one "
       "device's.";
+  static constexpr std::string_view csv_rows = "ops";
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Prediction& step) { return step.model.name; }),
       field("machine", "its name", [](const Prediction& step) { return step.machine.name; }),

@@ -3,6 +3,7 @@
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/output/field_json.hpp"
 #include "present/study/prediction_fields.hpp"
 #include "present/study/speculation_report.hpp"
@@ -18,29 +19,25 @@ namespace {
 [[nodiscard]] Table op_table(const study::Prediction& prediction) {
   Table table;
   table.columns = {"op", "count", "time", "share", "bound", "FLOP"};
-  table.csv_columns = table.columns;
   for (const sim::MemoryLevel& level : prediction.machine.memory) {
     table.columns.push_back(level.name + " bytes");
-    table.csv_columns.push_back(level.name + " bytes");
     if (&level == &prediction.machine.memory.back()) continue;
     table.columns.emplace_back("hit");
-    table.csv_columns.push_back(level.name + " hit");
   }
   for (std::size_t index = 0; index < prediction.plan.ops.size(); ++index) {
     const Op& op = prediction.plan.ops[index];
     const sim::OpPrice& price = prediction.price.ops[index];
     const Seconds total = price.all_executions();
-    std::vector<Cell> row{op_label(op, prediction.model),
-                          std::to_string(op.count),
-                          Cell(config::short_text(total), total.value()),
-                          Cell(percent(total / prediction.price.seconds, 2), total / prediction.price.seconds),
-                          std::string(sim::name(price.bound, prediction.machine)),
-                          Cell(number((op.flops * op.count).value()), (op.flops * op.count).value())};
+    Row row{op_label(op, prediction.model),
+            std::to_string(op.count),
+            config::short_text(total),
+            percent(total / prediction.price.seconds, 2),
+            std::string(sim::name(price.bound, prediction.machine)),
+            number((op.flops * op.count).value())};
     for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
       const Bytes bytes = price.bytes[level] * op.count;
-      row.emplace_back(config::short_text(bytes), bytes.value());
-      if (level + 1 < prediction.machine.memory.size())
-        row.emplace_back(percent(price.hit_rate[level], 2), price.hit_rate[level]);
+      row.emplace_back(config::short_text(bytes));
+      if (level + 1 < prediction.machine.memory.size()) row.emplace_back(percent(price.hit_rate[level], 2));
     }
     table.rows.push_back(std::move(row));
   }
@@ -127,7 +124,9 @@ namespace {
 }  // namespace
 
 Report prediction_report(const study::Prediction& prediction) {
-  return {"dculab/predict/1", prediction_heading(prediction), {op_table(prediction)}, json_of(prediction)};
+  Report report = report_of("dculab/predict/1", prediction, prediction_heading(prediction));
+  report.tables.push_back(op_table(prediction));
+  return report;
 }
 
 }  // namespace dculab::present

@@ -181,6 +181,7 @@ struct FieldList<present::ToldRecommendations> {
   using Told = present::ToldRecommendations;
   static constexpr std::string_view id = "recommendations";
   static constexpr std::string_view doc = "Sizes and limits that an engine should have, machine by machine.";
+  static constexpr std::string_view csv_rows = "recommendations[model, machine].decisions[key, choice].candidates";
   static constexpr auto fields =
       std::tuple(field("recommendations", "in the order of the machines asked for", &Told::recommendations),
                  field("question", "the scenario's", &Told::question),

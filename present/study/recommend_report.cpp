@@ -5,6 +5,7 @@
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/output/field_json.hpp"
 #include "present/study/recommend_fields.hpp"
 #include "present/study/recommend_tables.hpp"
@@ -29,7 +30,7 @@ namespace {
   return at ? sign + std::to_string(*at) : "never";
 }
 
-[[nodiscard]] std::vector<Cell> decision_row(const study::Decision& decision) {
+[[nodiscard]] Row decision_row(const study::Decision& decision) {
   const study::Candidate* other = decision.runner_up();
   const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
   if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
@@ -37,20 +38,19 @@ namespace {
   return {decision.what,
           decision.choice().value,
           other->value,
-          Cell(signed_percent(margin.value, 2), margin.value),
-          Cell(signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2), margin.low, margin.high),
+          signed_percent(margin.value, 2),
+          signed_percent(margin.low, 2) + " .. " + signed_percent(margin.high, 2),
           percent(std::max(decision.preference.resolution, decision.preference.given_up), 1),
           decision.difference};
 }
 
-[[nodiscard]] std::vector<Cell> tokens_row(const study::BatchedTokensChoice& choice) {
-  std::vector<Cell> row{"max_num_batched_tokens",
-                        std::to_string(choice.candidates[choice.verdict.chosen].max_num_batched_tokens)};
+[[nodiscard]] Row tokens_row(const study::BatchedTokensChoice& choice) {
+  Row row{"max_num_batched_tokens", std::to_string(choice.candidates[choice.verdict.chosen].max_num_batched_tokens)};
   const auto& runner_up = choice.verdict.runner_up;
   if (!runner_up) return {row[0], row[1], "none", "", "", "", ""};
   const double gain = study::difference(choice.evaluated[choice.verdict.chosen], choice.evaluated[*runner_up]).value;
   row.emplace_back(std::to_string(choice.candidates[*runner_up].max_num_batched_tokens));
-  row.emplace_back(signed_percent(gain, 2), gain);
+  row.emplace_back(signed_percent(gain, 2));
   row.insert(row.end(),
              {"", percent(study::kServedResolution, 1), choice.by_goodput ? "by goodput" : "by mean latency"});
   return row;
@@ -209,13 +209,12 @@ void add_notes(const study::Recommendation& result, Table& table) {
   table.title = "What the kernels of each stack allow";
   table.columns = {"stack", "block sizes", "best", "KV dtype", "partition", "output", "against choice", "why not"};
   for (const study::StackChoice& each : result.stacks) {
-    std::vector<Cell> row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
+    Row row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
     if (each.best) {
       const double gain = each.best->served.output_tokens_per_second / result.served.output_tokens_per_second - 1;
       row.insert(row.end(), {each.best->value, std::string(name(each.best->setting.kv_cache_dtype)),
-                             study::sizes_text(each.limits.partition_tokens),
-                             Cell(rate_text(each.best->served), each.best->served.output_tokens_per_second),
-                             Cell(signed_percent(gain, 2), gain), ""});
+                             study::sizes_text(each.limits.partition_tokens), rate_text(each.best->served),
+                             signed_percent(gain, 2), ""});
     } else {
       row.insert(row.end(), {"", "", study::sizes_text(each.limits.partition_tokens), "", "", each.limits.why_not});
     }
@@ -259,11 +258,11 @@ Report recommendation_report(const study::RecommendationQuestion& question,
                              const std::vector<study::Recommendation>& found) {
   const config::Scenario& scenario = question.scenario;
   ToldRecommendations told{.question = scenario.question};
-  Report report{"dculab/recommend/1", study::whose_kernels(scenario), {}, json_of(told)};
+  Report report = report_of("dculab/recommend/1", told, study::whose_kernels(scenario));
   add_warnings(report, study::model_notes(scenario));
   for (const study::Recommendation& each : found) add_machine_recommendation(each, report, told);
   if (!scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
-  report.json.update(json_of(told));
+  set_answer(told, report);
   return report;
 }
 

@@ -66,12 +66,9 @@ Table group_table(const study::Recommendation& result) {
     table.rows.push_back(
         {each.value + (chosen ? " *" : "") + (heads == own.heads().num_key_value_heads ? " (own)" : ""),
          std::to_string(group),
-         each.served.batch == 0
-             ? Cell("does not serve", 0)
-             : Cell(number(each.served.output_tokens_per_second) + " tokens/s", each.served.output_tokens_per_second),
-         chosen || each.served.batch == 0 ? Cell("", 0) : Cell(signed_percent(gain, 2), gain),
-         std::to_string(each.served.batch), Cell(config::short_text(bytes), bytes.value()), loss_text(result, group),
-         front[index] ? "yes" : ""});
+         each.served.batch == 0 ? "does not serve" : number(each.served.output_tokens_per_second) + " tokens/s",
+         chosen || each.served.batch == 0 ? "" : signed_percent(gain, 2), std::to_string(each.served.batch),
+         config::short_text(bytes), loss_text(result, group), front[index] ? "yes" : ""});
   }
   table.notes.push_back(how_decided(result));
   return table;
@@ -89,12 +86,9 @@ Table tokens_table(const study::Recommendation& result) {
     const study::BatchedTokens& each = result.batched_tokens.candidates[index];
     table.rows.push_back(
         {std::to_string(each.max_num_batched_tokens) + (index == result.batched_tokens.verdict.chosen ? " *" : ""),
-         Cell(config::short_text(each.prompt_token), each.prompt_token.value()),
-         Cell(number(each.full_requests_per_second) + " requests/s", each.full_requests_per_second),
-         Cell(number(each.goodput) + " requests/s", each.goodput),
-         Cell(config::short_text(each.ttft_p90), each.ttft_p90.value()),
-         Cell(config::short_text(each.tpot_p90), each.tpot_p90.value()),
-         Cell(config::short_text(each.latency_mean), each.latency_mean.value()), std::to_string(each.preemptions)});
+         config::short_text(each.prompt_token), number(each.full_requests_per_second) + " requests/s",
+         number(each.goodput) + " requests/s", config::short_text(each.ttft_p90), config::short_text(each.tpot_p90),
+         config::short_text(each.latency_mean), std::to_string(each.preemptions)});
   }
   table.notes = {
       "Small steps let running requests go on sooner; they pay where a prompt's token, in a step of prompts "

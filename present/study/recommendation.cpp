@@ -29,19 +29,16 @@ namespace {
     if (!on_axis) continue;
     const bool chosen = choice == best;
     const bool slower = cause.step >= reference.step;
-    table.rows.push_back(
-        {std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
-         Cell(config::short_text(Seconds(cause.step)), cause.step),
-         chosen ? Cell("", 0)
-         : choices.at(choice).figure == 0
-             ? Cell("no room", 0)
-             : Cell(signed_percent(cause.step / reference.step - 1, 2), cause.step / reference.step - 1),
-         Cell(config::short_text(Seconds(cause.attention)), cause.attention),
-         Cell(config::short_text(Bytes(cause.kv_bytes)), cause.kv_bytes),
-         Cell(config::short_text(Seconds(cause.lookups)), cause.lookups), Cell(percent(cause.wasted, 2), cause.wasted),
-         chosen ? ""
-                : (slower ? "more " + study::largest_cause(reference, cause)
-                          : "less " + study::largest_cause(cause, reference))});
+    table.rows.push_back({std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
+                          config::short_text(Seconds(cause.step)),
+                          chosen                           ? ""
+                          : choices.at(choice).figure == 0 ? "no room"
+                                                           : signed_percent(cause.step / reference.step - 1, 2),
+                          config::short_text(Seconds(cause.attention)), config::short_text(Bytes(cause.kv_bytes)),
+                          config::short_text(Seconds(cause.lookups)), percent(cause.wasted, 2),
+                          chosen ? ""
+                                 : (slower ? "more " + study::largest_cause(reference, cause)
+                                           : "less " + study::largest_cause(cause, reference))});
   }
   return table;
 }

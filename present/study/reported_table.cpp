@@ -24,16 +24,15 @@ namespace {
     table.columns.emplace_back(column);
   for (const study::ReportedScore& verdict : verdicts) {
     const std::string& metric = verdict.figure->metric;
-    std::vector<Cell> row = axes_cells(*verdict.point->point);
+    Row row = axes_cells(*verdict.point->point);
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(metric);
-    row.emplace_back(figure_text(metric, verdict.predicted), verdict.predicted);
-    row.emplace_back(
-        figure_text(metric, verdict.of_baseline.low) + " .. " + figure_text(metric, verdict.of_baseline.high),
-        verdict.of_baseline.low, verdict.of_baseline.high);
-    row.emplace_back(figure_text(metric, *verdict.figure->value), *verdict.figure->value);
+    row.emplace_back(figure_text(metric, verdict.predicted));
+    row.emplace_back(figure_text(metric, verdict.of_baseline.low) + " .. " +
+                     figure_text(metric, verdict.of_baseline.high));
+    row.emplace_back(figure_text(metric, *verdict.figure->value));
     const double apart = verdict.predicted / *verdict.figure->value - 1;
-    row.emplace_back(signed_percent(apart), apart);
+    row.emplace_back(signed_percent(apart));
     const double reported = *verdict.figure->value;
     row.emplace_back(verdict.of_baseline.low <= reported && reported <= verdict.of_baseline.high ? "yes" : "no");
     row.emplace_back(bound_of(*verdict.variant, metric));
@@ -82,14 +81,14 @@ namespace {
     table.columns.emplace_back(column);
   table.columns.back() += compare.baseline;
   for (const study::ReportedScore& verdict : verdicts) {
-    std::vector<Cell> row = axes_cells(*verdict.point->point);
+    Row row = axes_cells(*verdict.point->point);
     row.emplace_back(verdict.figure->variant);
     row.emplace_back(verdict.figure->metric);
-    row.emplace_back(predicted_text(verdict), verdict.predicted);
+    row.emplace_back(predicted_text(verdict));
     row.emplace_back(interval_text(verdict));
-    row.emplace_back(reported_text(*verdict.figure), verdict.figure->change);
+    row.emplace_back(reported_text(*verdict.figure));
     const double apart = verdict.predicted - verdict.figure->change;
-    row.emplace_back(signed_points(apart), 100 * apart);
+    row.emplace_back(signed_points(apart));
     row.emplace_back(largest_share(verdict.baseline()) + "; attention " +
                      percent(study::attention_share(verdict.baseline()), 2));
     table.rows.push_back(std::move(row));
@@ -100,8 +99,8 @@ namespace {
 
 }  // namespace
 
-std::vector<Cell> axes_cells(const config::SweepPoint& point) {
-  std::vector<Cell> row;
+Row axes_cells(const config::SweepPoint& point) {
+  Row row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
   return row;
 }

@@ -11,7 +11,7 @@
 namespace dculab::present {
 
 // The cells of a point's axes, and their columns.
-[[nodiscard]] std::vector<Cell> axes_cells(const config::SweepPoint& point);
+[[nodiscard]] Row axes_cells(const config::SweepPoint& point);
 [[nodiscard]] std::vector<std::string> axes_columns(const std::vector<study::ComparedPoint>& points);
 
 // Tables of figures that stand alone, and of changes against the baseline, each where there are any.

@@ -188,6 +188,7 @@ struct FieldList<present::ToldSearch> {
   using Told = present::ToldSearch;
   static constexpr std::string_view id = "search";
   static constexpr std::string_view doc = "A search through a sweep.";
+  static constexpr std::string_view csv_rows = "pareto|best";
   static constexpr auto fields = std::tuple(
       field("points", "how many there are", &Told::points), field("objective", "what is best", &Told::objective),
       field("best", "the best points, the best first", &Told::best),

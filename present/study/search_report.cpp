@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "config/unit_text.hpp"
+#include "present/output/csv_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/search_fields.hpp"
 #include "present/study/simulation_report.hpp"
 #include "sim/cost/step_price.hpp"
@@ -30,10 +32,10 @@ namespace {
   table.columns.emplace_back("bound");
   for (std::size_t index = 0; index < std::min(points.size(), shown); ++index) {
     const study::KeptPoint& point = points[index];
-    std::vector<Cell>& row = table.rows.emplace_back();
+    Row& row = table.rows.emplace_back();
     for (const auto& [key, value] : space.choices(point.number)) row.emplace_back(value);
     for (const std::size_t metric : metrics)
-      row.emplace_back(metric_text(space.metrics()[metric], point.figures[metric]), point.figures[metric]);
+      row.emplace_back(metric_text(space.metrics()[metric], point.figures[metric]));
     row.emplace_back(point.bound);
   }
   if (points.size() > shown) table.notes.push_back(std::to_string(points.size() - shown) + " more are in the JSON");
@@ -123,7 +125,7 @@ void report_values(const Search& search, Report& report, ToldSearch& told) {
   std::vector<Part<BestOfValue>> values;
   for (const study::BestOfValue& each : summary.best_of_values()) {
     const std::string& key = space.axes()[each.axis].key;
-    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{study::axis_title(key), each.value});
+    Row& row = table.rows.emplace_back(Row{study::axis_title(key), each.value});
     if (!each.best) {
       row.insert(row.end(), {"-", "-"});
       values.push_back(BestOfValue{key, each.value});
@@ -131,9 +133,9 @@ void report_values(const Search& search, Report& report, ToldSearch& told) {
     }
     values.push_back(BestOfValue{key, each.value, told_point(search, *each.best)});
     const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
-    row.emplace_back(metric_text(space.metrics()[metric], figure), figure);
+    row.emplace_back(metric_text(space.metrics()[metric], figure));
     if (std::isfinite(ratio))
-      row.emplace_back(ratio == 1 ? "" : number(ratio) + " x", exact_number(ratio));
+      row.emplace_back(ratio == 1 ? "" : number(ratio) + " x");
     else
       row.emplace_back("-");
   }
@@ -234,7 +236,7 @@ void add_shard(const study::SweepSpace& space, const study::SearchOptions& optio
   report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            options.journal + "; when all shards are there: dculab merge");
-  report.json.update(json_of(ToldShards{{options.shard, options.shards, begin, end - begin, space.size()}}));
+  set_answer(ToldShards{{options.shard, options.shards, begin, end - begin, space.size()}}, report);
 }
 
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary,
@@ -252,7 +254,7 @@ void report_search(const study::SweepSpace& space, const study::SearchSummary& s
   tell_pairs(search, told);
   report_front(search, report, told);
   if (answer.sensitivity) told.sensitivity = report_sensitivity(space, *answer.sensitivity, report);
-  report.json.update(json_of(told));
+  set_answer(told, report);
 }
 
 }  // namespace dculab::present

@@ -11,12 +11,11 @@ namespace {
 
 constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 
-[[nodiscard]] Cell flip_cell(const sim::Machine& machine, const std::string& key,
-                             const std::optional<sim::Flip>& flip) {
+[[nodiscard]] std::string flip_cell(const sim::Machine& machine, const std::string& key,
+                                    const std::optional<sim::Flip>& flip) {
   if (!flip) return "-";
-  return {(flip->factor < 1 ? "−" : "+") + percent(std::abs(flip->factor - 1)) + " (" +
-              figure_text(machine, key, flip->value) + "): " + flip->choice,
-          exact_number(flip->factor)};
+  return (flip->factor < 1 ? "−" : "+") + percent(std::abs(flip->factor - 1)) + " (" +
+         figure_text(machine, key, flip->value) + "): " + flip->choice;
 }
 
 [[nodiscard]] std::string kind_of(const sim::Machine& machine, const std::string& key) {
@@ -37,8 +36,8 @@ std::vector<ToldSensitivity> add_sensitivity(const sim::Machine& machine, const 
     told.push_back({each, kind_of(machine, each.key)});
     if (!each.down && !each.up && std::abs(each.elasticity) < kLeastElasticity) continue;
     table.rows.push_back({each.key, figure_text(machine, each.key, each.value), told.back().kind,
-                          Cell(number(each.elasticity, 2) + " %", each.elasticity),
-                          flip_cell(machine, each.key, each.down), flip_cell(machine, each.key, each.up)});
+                          number(each.elasticity, 2) + " %", flip_cell(machine, each.key, each.down),
+                          flip_cell(machine, each.key, each.up)});
   }
   table.notes.push_back("one figure at a time, from 1/" + number(within) + " to " + number(within) +
                         " times what it is; -: the answer stays");

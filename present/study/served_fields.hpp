@@ -93,6 +93,7 @@ struct FieldList<present::ToldServed> {
   using Told = present::ToldServed;
   static constexpr std::string_view id = "served_validation";
   static constexpr std::string_view doc = "Served runs that others measured, simulated.";
+  static constexpr std::string_view csv_rows = "rows";
   static constexpr auto fields =
       std::tuple(field("not_priced", "rows that are left out, with their reasons",
                        [](const Told& told) -> const std::vector<study::LeftOutRow>& { return told.runs.unpriced; }),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/served_fields.hpp"
 #include "present/study/validation_report.hpp"
 
@@ -23,9 +24,9 @@ void add_metric_columns(Table& table) {
 }
 
 // Adds a row for `name` where the last one is not its, and returns it.
-[[nodiscard]] std::vector<Cell>& row_of(Table& table, const std::string& name) {
-  if (table.rows.empty() || table.rows.back().front().raw != name) {
-    table.rows.emplace_back(1 + kServedMetrics, Cell(""));
+[[nodiscard]] Row& row_of(Table& table, const std::string& name) {
+  if (table.rows.empty() || table.rows.back().front() != name) {
+    table.rows.emplace_back(1 + kServedMetrics, "");
     table.rows.back().front() = name;
   }
   return table.rows.back();
@@ -38,8 +39,7 @@ void add_metric_columns(Table& table) {
   add_metric_columns(table);
   for (const study::ServedScore& score : served.scores)
     row_of(table, score.who)[1 + static_cast<std::size_t>(score.metric)] =
-        Cell(percent(score.error.median_abs_error) + " (" + std::to_string(score.error.count) + ")",
-             score.error.median_abs_error);
+        percent(score.error.median_abs_error) + " (" + std::to_string(score.error.count) + ")";
   return table;
 }
 
@@ -50,8 +50,8 @@ void add_metric_columns(Table& table) {
   add_metric_columns(table);
   for (const study::CommonScore& score : served.common)
     row_of(table, score.rival)[1 + static_cast<std::size_t>(score.metric)] =
-        Cell(percent(score.ours.median_abs_error) + " / " + percent(score.theirs.median_abs_error) + " (" +
-             std::to_string(score.ours.count) + ")");
+        percent(score.ours.median_abs_error) + " / " + percent(score.theirs.median_abs_error) + " (" +
+        std::to_string(score.ours.count) + ")";
   return table;
 }
 
@@ -67,39 +67,11 @@ void add_metric_columns(Table& table) {
       for (const double rate : figure.load.requests_per_second) rates += (rates.empty() ? "" : "+") + number(rate);
       table.rows.push_back({figure.experiment, figure.stage, figure.load.model, std::to_string(figure.load.devices),
                             rates, stated_text(figure.cpu_offload)});
-      table.rows.back().resize(6 + kServedMetrics, Cell(""));
+      table.rows.back().resize(6 + kServedMetrics, "");
     }
     last = &figure;
     const double error = predicted / figure.measured - 1;
-    table.rows.back()[6 + static_cast<std::size_t>(figure.metric)] = Cell(signed_percent(error), error);
-  }
-  return table;
-}
-
-// Every row with every rival, for programs.
-[[nodiscard]] Table row_table(const study::ServedRuns& served) {
-  std::set<std::string> rivals;
-  for (const ServedRow& row : served.rows)
-    for (const auto& [rival, time] : row.figure.predicted_by) rivals.insert(rival);
-  Table table;
-  table.columns = {"line", "experiment", "stage", "metric", "measured", "predicted", "error"};
-  for (const std::string& rival : rivals) table.columns.push_back(rival);
-  for (const ServedRow& row : served.rows) {
-    const ServedFigure& figure = row.figure;
-    std::vector<Cell>& cells = table.rows.emplace_back();
-    cells = {std::to_string(figure.line),
-             figure.experiment,
-             figure.stage,
-             std::string(config::name(figure.metric)),
-             Cell(config::short_text(figure.measured), figure.measured.value()),
-             Cell(config::short_text(row.predicted), row.predicted.value()),
-             Cell(signed_percent(row.error()), row.error())};
-    for (const std::string& rival : rivals) {
-      const auto found = figure.predicted_by.find(rival);
-      cells.push_back(found == figure.predicted_by.end()
-                          ? Cell("")
-                          : Cell(config::short_text(found->second), found->second.value()));
-    }
+    table.rows.back()[6 + static_cast<std::size_t>(figure.metric)] = signed_percent(error);
   }
   return table;
 }
@@ -124,24 +96,20 @@ void add_unpriced(const study::ServedRuns& served, Report& report) {
   Table table;
   table.title = "What the other experiments teach of each one's server, beside the stack's file";
   table.columns = {"without", "host.per_request", "sampler.per_step", "sampler.per_logit"};
-  const auto factor = [](double value) { return Cell(number(value) + " x", value); };
+  const auto factor = [](double value) { return number(value) + " x"; };
   for (const auto& [experiment, figures] : fits)
-    table.rows.push_back({experiment, Cell("+ " + config::short_text(figures.per_request), figures.per_request.value()),
-                          factor(figures.sampler_step), factor(figures.sampler_logit)});
+    table.rows.push_back({experiment, "+ " + config::short_text(figures.per_request), factor(figures.sampler_step),
+                          factor(figures.sampler_logit)});
   return table;
 }
 
-void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Format format, Report& report) {
+void add_served(const study::ServedRuns& served, const study::ServedChoices& choices, Report& report) {
   report.heading.push_back("assumed: " + std::to_string(choices.prompts) + " different prompts take turns, and " +
                            (choices.prefix_tokens
                                 ? "the first " + std::to_string(*choices.prefix_tokens) + " tokens of each repeat"
                                 : std::string("repeat whole")) +
                            "; seed " + std::to_string(choices.seed));
   add_unpriced(served, report);
-  if (format == Format::csv) {
-    report.tables.push_back(row_table(served));
-    return;
-  }
   report.tables.push_back(score_table(served));
   if (!served.common.empty()) report.tables.push_back(common_table(served));
   report.tables.push_back(run_table(served));
@@ -154,17 +122,16 @@ const char* stated_text(config::Stated stated) {
   return stated == config::Stated::yes ? "yes" : "no";
 }
 
-Report served_report(const study::ServedRuns& served, const study::ServedChoices& choices, Format format) {
-  Report report{kValidateSchema, {}, {}, json_of(ToldServed{served})};
-  add_served(served, choices, format, report);
+Report served_report(const study::ServedRuns& served, const study::ServedChoices& choices) {
+  Report report = report_of(kValidateSchema, ToldServed{served});
+  add_served(served, choices, report);
   return report;
 }
 
-Report served_left_out_report(const study::ServedLeftOut& left_out, const study::ServedChoices& choices,
-                              Format format) {
-  Report report{kValidateSchema, {}, {}, json_of(ToldServed{left_out.runs, &left_out.fits})};
-  add_served(left_out.runs, choices, format, report);
-  if (format != Format::csv) report.tables.push_back(fit_table(left_out.fits));
+Report served_left_out_report(const study::ServedLeftOut& left_out, const study::ServedChoices& choices) {
+  Report report = report_of(kValidateSchema, ToldServed{left_out.runs, &left_out.fits});
+  add_served(left_out.runs, choices, report);
+  report.tables.push_back(fit_table(left_out.fits));
   return report;
 }
 

@@ -6,15 +6,13 @@
 namespace dculab::present {
 namespace {
 
-[[nodiscard]] Cell time_cell_of(Seconds time) {
-  return {time > Seconds() ? config::short_text(time) : "", time.value()};
-}
+[[nodiscard]] std::string time_cell_of(Seconds time) { return time > Seconds() ? config::short_text(time) : ""; }
 
-[[nodiscard]] std::vector<Cell> pool_row(const std::string& variant, const char* name, const sim::ServicePool& pool) {
-  std::vector<Cell> row{variant, name};
+[[nodiscard]] Row pool_row(const std::string& variant, const char* name, const sim::ServicePool& pool) {
+  Row row{variant, name};
   row.emplace_back(std::to_string(pool.batch) + (pool.limit == sim::BatchLimit::memory ? " (memory)" : ""));
-  row.emplace_back(std::to_string(pool.tokens), static_cast<double>(pool.tokens));
-  row.emplace_back(number(pool.tokens_per_second), pool.tokens_per_second);
+  row.emplace_back(std::to_string(pool.tokens));
+  row.emplace_back(number(pool.tokens_per_second));
   row.push_back(time_cell_of(pool.steps));
   for (const char* each : sim::kPoolTerms) row.push_back(time_cell_of(pool.term(each)));
   row.push_back(time_cell_of(pool.term("hidden exchange")));

@@ -18,7 +18,7 @@ struct NamedLatency {
   return {{{"TTFT", metrics.ttft()}, {"TPOT", metrics.tpot()}, {"ITL", metrics.itl()}, {"latency", metrics.latency()}}};
 }
 
-[[nodiscard]] Cell time_cell(Seconds time) { return {config::short_text(time), time.value()}; }
+[[nodiscard]] std::string time_cell(Seconds time) { return config::short_text(time); }
 
 // Intervals [first, end) as one.
 [[nodiscard]] TimelineInterval joined(const std::vector<TimelineInterval>& intervals, std::size_t first,
@@ -55,10 +55,9 @@ std::string head_set_line(const HeadSetFigures& figures) {
 Table latency_table(const ServingMetrics& metrics) {
   Table table;
   table.columns = {"", "mean", "P50", "P90", "P99", "largest"};
-  table.csv_columns = {"latency", "mean", "P50", "P90", "P99", "largest"};
   for (const NamedLatency& latency : latencies(metrics)) {
     if (latency.values.count() == 0) continue;
-    std::vector<Cell> row{latency.title, time_cell(latency.values.mean())};
+    Row row{latency.title, time_cell(latency.values.mean())};
     for (const auto& [suffix, share] : study::kPercentiles) row.push_back(time_cell(latency.values.quantile(share)));
     row.push_back(time_cell(latency.values.largest()));
     table.rows.push_back(std::move(row));
@@ -71,7 +70,6 @@ Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, i
   table.title = "Over time";
   table.columns = {"from",           "to",           "busy",     "running",    "waiting",
                    "KV blocks used", "unused slots", "tokens/s", "preemptions"};
-  table.first_column = Align::right;
   const std::vector<TimelineInterval>& intervals = timeline.intervals();
   const std::size_t parts = std::min(rows, intervals.size());
   for (std::size_t part = 0; part < parts; ++part) {
@@ -80,10 +78,9 @@ Table timeline_table(const ServingTimeline& timeline, std::int64_t num_blocks, i
     const Seconds length = all.end - all.begin;
     const double share = all.used_blocks / static_cast<double>(num_blocks);
     const double rate = static_cast<double>(all.new_tokens) / length.value();
-    table.rows.push_back({time_cell(all.begin), time_cell(all.end), Cell(percent(all.busy / length), all.busy / length),
-                          Cell(number(all.running), all.running), Cell(number(all.waiting), all.waiting),
-                          Cell(percent(share), share), Cell(percent(all.unused_slots), all.unused_slots),
-                          Cell(number(rate), rate), std::to_string(all.preemptions)});
+    table.rows.push_back({time_cell(all.begin), time_cell(all.end), percent(all.busy / length), number(all.running),
+                          number(all.waiting), percent(share), percent(all.unused_slots), number(rate),
+                          std::to_string(all.preemptions)});
   }
   table.notes = {(num_engines == 1 ? std::string("Means over steps, weighted by their time")
                                    : "All " + std::to_string(num_engines) +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/values/draft_report.hpp"
 
 namespace dculab::present {
@@ -17,8 +18,7 @@ namespace {
   table.title = "What the time is spent on";
   table.columns = {"bound", "time", "share of steps"};
   for (const auto& [bound, time] : run.time_by_bound)
-    table.rows.push_back(
-        {bound, Cell(config::short_text(time), time.value()), Cell(percent(time / run.busy), time / run.busy)});
+    table.rows.push_back({bound, config::short_text(time), percent(time / run.busy)});
   return table;
 }
 
@@ -31,8 +31,8 @@ namespace {
     const double busy = replica.busy / run.metrics.duration();
     std::string title = std::to_string(++number);
     if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
-    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions)});
+    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps), percent(busy),
+                          std::to_string(replica.num_preemptions)});
   }
   table.notes = {"Busy: of the time from the first arrival to the last token, a replica's devices on average."};
   return table;
@@ -84,7 +84,7 @@ void add_sweep(const std::string& question, const std::vector<study::Simulation>
 
 }  // namespace
 
-SimulationReport::SimulationReport() : report_{"dculab/simulate/1", {}, {}, json_of(ToldSimulations{})} {}
+SimulationReport::SimulationReport() : report_(report_of("dculab/simulate/1", ToldSimulations{})) {}
 
 // The best point and, of each machine, which block sizes cannot be told apart.
 void SimulationReport::add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
@@ -121,7 +121,7 @@ void SimulationReport::add_front(const std::vector<std::size_t>& indices, const 
   for (const std::size_t index : indices) {
     std::string line = "  " + study::label(all[index]);
     for (const config::Aim& aim : aims)
-      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric)).text;
+      line += ", " + aim.metric + " " + figure_cell(aim.metric, all[index].figures.at(aim.metric));
     report_.heading.push_back(line);
     front.push_back(told_.simulations.size() + index);
   }
@@ -167,7 +167,7 @@ void SimulationReport::add(const study::SimulationQuestion& question, const stud
 }
 
 Report SimulationReport::take() {
-  report_.json.update(json_of(told_));
+  set_answer(told_, report_);
   return std::move(report_);
 }
 

@@ -53,6 +53,7 @@ struct FieldList<present::ToldSimulations> {
   using Told = present::ToldSimulations;
   static constexpr std::string_view id = "simulations";
   static constexpr std::string_view doc = "Requests of one scenario or several, served under a virtual clock.";
+  static constexpr std::string_view csv_rows = "simulations";
   static constexpr auto fields = std::tuple(
       field("simulations", "scenario by scenario and machine by machine, in the order of the sweeps",
             &Told::simulations),

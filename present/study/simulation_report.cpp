@@ -82,11 +82,9 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
   const bool skips = std::ranges::any_of(all, [](const study::Simulation& each) { return skipped_tokens(each) > 0; });
   if (skips) table.columns.emplace_back("skipped tokens");
   for (const study::Simulation& simulation : all) {
-    std::vector<Cell> row{simulation.machine};
+    Row row{simulation.machine};
     for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
-    const auto add_rate = [&](const char* metric) {
-      row.emplace_back(number(simulation.figures.at(metric)), simulation.figures.at(metric));
-    };
+    const auto add_rate = [&](const char* metric) { row.emplace_back(number(simulation.figures.at(metric))); };
     add_rate("requests_per_second");
     add_rate("output_tokens_per_second");
     for (const char* metric : {"ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"}) {
@@ -94,12 +92,12 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
       if (figure == simulation.figures.end())
         row.emplace_back("");
       else
-        row.emplace_back(config::short_text(Seconds(figure->second)), figure->second);
+        row.emplace_back(config::short_text(Seconds(figure->second)));
     }
     add_rate("goodput");
     const double used = static_cast<double>(simulation.run.timeline.most_used_blocks()) /
                         static_cast<double>(simulation.run.num_blocks);
-    row.emplace_back(percent(used), used);
+    row.emplace_back(percent(used));
     row.emplace_back(std::to_string(simulation.run.num_preemptions));
     if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
     if (skips) row.emplace_back(std::to_string(skipped_tokens(simulation)));

@@ -2,18 +2,19 @@
 
 #include "config/draft_shape_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/predicted_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
 namespace {
 
-[[nodiscard]] Cell seconds_cell(Seconds time) { return {config::short_text(time), time.value()}; }
+[[nodiscard]] std::string seconds_cell(Seconds time) { return config::short_text(time); }
 
-[[nodiscard]] Cell times_cell(double factor) { return {number(factor) + " x", factor}; }
+[[nodiscard]] std::string times_cell(double factor) { return number(factor) + " x"; }
 
-[[nodiscard]] Cell interval_cell(const study::DraftOutcome& outcome) {
-  return {number(outcome.low) + " .. " + number(outcome.high), outcome.low, outcome.high};
+[[nodiscard]] std::string interval_cell(const study::DraftOutcome& outcome) {
+  return number(outcome.low) + " .. " + number(outcome.high);
 }
 
 // Titles and values of what the advice is about, beside the batch.
@@ -23,8 +24,8 @@ namespace {
   return titles;
 }
 
-[[nodiscard]] std::vector<Cell> other_cells(const study::DraftAdvice& advice) {
-  std::vector<Cell> cells;
+[[nodiscard]] Row other_cells(const study::DraftAdvice& advice) {
+  Row cells;
   for (const auto& [key, value] : advice.others) cells.emplace_back(value);
   return cells;
 }
@@ -64,12 +65,12 @@ Table drafts_table(const std::string& title, const std::vector<StudiedDraft>& dr
     table.columns.emplace_back(column);
   for (const StudiedDraft& draft : drafts) {
     const study::DraftOutcome& outcome = draft.outcome;
-    std::vector<Cell>& row = table.rows.emplace_back();
+    Row& row = table.rows.emplace_back();
     for (const auto& [key, value] : draft.choices) row.emplace_back(value);
     row.push_back(seconds_cell(outcome.times.plain));
     row.push_back(seconds_cell(outcome.times.verify));
     row.push_back(seconds_cell(outcome.times.drafting));
-    row.emplace_back(number(outcome.tokens), outcome.tokens);
+    row.emplace_back(number(outcome.tokens));
     row.push_back(times_cell(outcome.speed_up));
     row.push_back(interval_cell(outcome));
     row.emplace_back(outcome.fits ? "yes" : "no");
@@ -88,11 +89,11 @@ Table advice_table(const std::vector<study::DraftAdvice>& advice) {
     table.columns.emplace_back(column);
   for (const study::DraftAdvice& each : advice)
     for (const study::DraftAdvice::OfBatch& of_batch : each.batches) {
-      std::vector<Cell> row = other_cells(each);
+      Row row = other_cells(each);
       row.emplace_back(std::to_string(of_batch.batch));
       if (of_batch.best) {
         row.emplace_back(config::draft_shape_text(of_batch.best->shape));
-        row.emplace_back(number(of_batch.best->tokens), of_batch.best->tokens);
+        row.emplace_back(number(of_batch.best->tokens));
         row.push_back(times_cell(of_batch.best->speed_up));
         row.push_back(interval_cell(*of_batch.best));
       } else {
@@ -112,9 +113,9 @@ Table break_even_table(const std::vector<study::DraftAdvice>& advice) {
   for (const char* column : {"draft", "break-even batch"}) table.columns.emplace_back(column);
   for (const study::DraftAdvice& each : advice)
     for (const study::DraftAdvice::OfShape& of_shape : each.shapes) {
-      std::vector<Cell> row = other_cells(each);
+      Row row = other_cells(each);
       row.emplace_back(config::draft_shape_text(of_shape.shape));
-      row.emplace_back(break_even_text(of_shape.break_even), of_shape.break_even.batch);
+      row.emplace_back(break_even_text(of_shape.break_even));
       table.rows.push_back(std::move(row));
     }
   return table;
@@ -126,11 +127,10 @@ Table reported_drafts_table(const std::string& title, const std::vector<study::R
   table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
                    "priced",  "interval", "simulated", "reported"};
   for (const study::ReportedDraft& draft : drafts)
-    table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape),
-                          Cell(number(draft.rate), draft.rate), Cell(percent(draft.cost), draft.cost),
-                          times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
-                          interval_cell(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : Cell(""),
-                          draft.reported ? times_cell(*draft.reported) : Cell("")});
+    table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape), number(draft.rate),
+                          percent(draft.cost), times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),
+                          interval_cell(draft.outcome), draft.simulated ? times_cell(*draft.simulated) : "",
+                          draft.reported ? times_cell(*draft.reported) : ""});
   table.notes.emplace_back(
       "A draft step: over a plain step of the model. Closed form: (1 - a^(g+1)) / (1 - a) / (g c + 1), which takes a "
       "step that verifies to last as long as a plain one. Simulated: TPOT of served requests, without drafts over "
@@ -147,7 +147,7 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
 
 void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& report) {
   DraftStudies told;
-  report.json.update(json_of(told));  // before the warnings
+  set_answer(told, report);  // before the warnings
   for (const study::DraftStudy& study : studies) {
     const study::DraftQuestion& asked = study.points.front().question;
     add_warnings(report, study.refused);
@@ -159,7 +159,7 @@ void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& re
     report.tables.push_back(break_even_table(study.advice));
     told.machines.push_back(ToldDrafts{asked.machine.name, std::move(studied), study.advice});
   }
-  report.json.update(json_of(told));
+  set_answer(told, report);
 }
 
 void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,
@@ -172,7 +172,7 @@ void add_reported_drafts(const config::Compare& compare, const std::vector<study
     table.notes.push_back("reported: " + compare.source);
     report.tables.push_back(std::move(table));
   }
-  report.json.update(json_of(ReportedDraftStudies{machines}));
+  set_answer(ReportedDraftStudies{machines}, report);
 }
 
 }  // namespace dculab::present

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/model_comparison.hpp"
 #include "present/study/predicted_fields.hpp"
 #include "present/study/recommendation.hpp"
@@ -32,13 +33,12 @@ namespace {
   return table;
 }
 
-[[nodiscard]] std::vector<Cell> step_row(const study::StepFigures& point) {
-  std::vector<Cell> row;
+[[nodiscard]] Row step_row(const study::StepFigures& point) {
+  Row row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
-  row.emplace_back(config::short_text(point.seconds), point.seconds.value());
-  row.emplace_back(config::short_text(point.trust.low) + " .. " + config::short_text(point.trust.high),
-                   point.trust.low.value(), point.trust.high.value());
-  row.emplace_back(number(point.tokens_per_second), point.tokens_per_second);
+  row.emplace_back(config::short_text(point.seconds));
+  row.emplace_back(config::short_text(point.trust.low) + " .. " + config::short_text(point.trust.high));
+  row.emplace_back(number(point.tokens_per_second));
   row.emplace_back(point.bound);
   row.emplace_back(std::to_string(point.max_sequences) + (point.max_sequences >= point.batch ? "" : ": no room"));
   return row;
@@ -74,7 +74,7 @@ void add_step_studies(const std::vector<study::StepStudy>& machines, Report& rep
     told.machines.push_back(add_step_study(study, report));
     set_of_machine(told.machine_facts, study.machine.name, machine_facts(study.machine));
   }
-  report.json.update(json_of(told));
+  set_answer(told, report);
   if (std::ranges::any_of(machines, &study::StepStudy::leaves_heads_open)) report.tables.push_back(elsewhere_table());
 }
 

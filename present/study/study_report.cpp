@@ -37,6 +37,14 @@ void add_answer(const std::vector<study::StepStudy>& studies, const config::Scen
   add_step_studies(studies, report);
 }
 
+// Those of a part whose JSON has gone to `place` of the whole.
+void move_answers(Report& part, const std::string& place, Report& whole) {
+  for (CsvAnswer& answer : part.answers) {
+    answer.place.insert(0, place);
+    whole.answers.push_back(std::move(answer));
+  }
+}
+
 }  // namespace
 
 Report study_report(const std::string& question) {
@@ -58,6 +66,7 @@ void add_follower(const std::string& question, const std::vector<std::string>& n
   for (Table& table : part.tables) report.tables.push_back(std::move(table));
   part.json["question"] = question;
   report.json["then"].push_back(std::move(part.json));
+  move_answers(part, "/then/" + std::to_string(report.json["then"].size() - 1), report);
   add_warnings(report, notes);
 }
 
@@ -67,6 +76,7 @@ void add_study(Report part, Report& all) {
   part.tables.front().title = heading + "\n" + part.tables.front().title;
   for (Table& table : part.tables) all.tables.push_back(std::move(table));
   all.json["studies"].push_back(std::move(part.json));
+  move_answers(part, "/studies/" + std::to_string(all.json["studies"].size() - 1), all);
 }
 
 }  // namespace dculab::present

@@ -63,6 +63,7 @@ struct FieldList<present::ToldIntensity> {
   using Told = present::ToldIntensity;
   static constexpr std::string_view id = "intensity";
   static constexpr std::string_view doc = "Arithmetic intensity of the ops of one layer.";
+  static constexpr std::string_view csv_rows = "rows";
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Told& told) { return told.answer.model.name; }),
       field("phase", "of the step", one_of("decode", "prefill"),
@@ -101,6 +102,7 @@ struct FieldList<present::ToldFootprint> {
   using Told = present::ToldFootprint;
   static constexpr std::string_view id = "footprint";
   static constexpr std::string_view doc = "Memory of a model's weights and KV cache.";
+  static constexpr std::string_view csv_rows = "rows";
 
   [[nodiscard]] static std::vector<present::FootprintRow> rows(const Told& told) {
     std::vector<present::FootprintRow> rows;
@@ -144,6 +146,7 @@ struct FieldList<present::ToldLatentForms> {
   using Told = present::ToldLatentForms;
   static constexpr std::string_view id = "latent_forms";
   static constexpr std::string_view doc = "Which form of latent attention is cheaper, by new tokens.";
+  static constexpr std::string_view csv_rows = "rows";
   static constexpr auto fields =
       std::tuple(field("model", "its name", [](const Told& told) { return told.answer.model.name; }),
                  field("machine", "its name", [](const Told& told) { return told.answer.machine.name; }),

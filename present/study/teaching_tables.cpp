@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/teaching_fields.hpp"
 
 namespace dculab::present {
@@ -12,11 +13,10 @@ namespace {
 void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_total) {
   const std::string formula = row.formula == sim::LectureFormula::none ? "" : std::string(sim::text(row.formula));
   const bool moves = row.intensity.has_value();
-  report.tables.front().rows.push_back(
-      {is_total ? "" : std::to_string(row.number), std::string(row.op), std::string(row.computation),
-       moves ? Cell(number(row.flops.value(), 4), row.flops.value()) : Cell("-", ""),
-       moves ? Cell(config::short_text(row.bytes), row.bytes.value()) : Cell("-", ""),
-       moves ? Cell(number(row.intensity->value(), 4), row.intensity->value()) : Cell("-", ""), formula});
+  report.tables.front().rows.push_back({is_total ? "" : std::to_string(row.number), std::string(row.op),
+                                        std::string(row.computation), moves ? number(row.flops.value(), 4) : "-",
+                                        moves ? config::short_text(row.bytes) : "-",
+                                        moves ? number(row.intensity->value(), 4) : "-", formula});
 }
 
 [[nodiscard]] std::string attention_text(const LayerKind& layer) {
@@ -61,28 +61,24 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
       {has_entries     ? "-"
        : row.is_latent ? "latents"
                        : std::to_string(row.kv_heads),
-       is_own ? kind + " *" : kind, Cell(config::short_text(row.weight_bytes), row.weight_bytes.value()),
-       Cell(config::short_text(row.kv_bytes), row.kv_bytes.value()),
-       Cell(config::short_text(row.kv_bytes_per_token), row.kv_bytes_per_token.value()),
-       Cell(config::short_text(row.layer_weight_bytes), row.layer_weight_bytes.value()),
-       Cell(config::short_text(row.layer_kv_bytes), row.layer_kv_bytes.value()),
-       Cell(exact_number(std::floor(row.crossover_tokens)) + " tokens", row.crossover_tokens)});
+       is_own ? kind + " *" : kind, config::short_text(row.weight_bytes), config::short_text(row.kv_bytes),
+       config::short_text(row.kv_bytes_per_token), config::short_text(row.layer_weight_bytes),
+       config::short_text(row.layer_kv_bytes), exact_number(std::floor(row.crossover_tokens)) + " tokens"});
 }
 
 void add_latent_row(Report& report, const sim::LatentForms& row) {
-  report.tables.front().rows.push_back(
-      {std::to_string(row.new_tokens), Cell(config::short_text(row.expanded), row.expanded.value()),
-       Cell(config::short_text(row.absorbed), row.absorbed.value()), cheaper_form(row)});
+  report.tables.front().rows.push_back({std::to_string(row.new_tokens), config::short_text(row.expanded),
+                                        config::short_text(row.absorbed), cheaper_form(row)});
 }
 
 }  // namespace
 
 Report intensity_report(const study::IntensityQuestion& question, const study::IntensityAnswer& answer) {
   const ModelShape& model = answer.model;
-  Report report{"dculab/tables-intensity/1", {}, {Table{}}, json_of(ToldIntensity{question, answer})};
+  Report report = report_of("dculab/tables-intensity/1", ToldIntensity{question, answer});
+  report.tables.emplace_back();
   report.heading = {intensity_heading(question, model)};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
-  report.tables.front().first_column = Align::right;
   for (const sim::IntensityRow& row : answer.table.rows) add_intensity_row(report, row, false);
   add_intensity_row(report, answer.table.total, true);
   add_warnings(report, model.notes);
@@ -95,13 +91,12 @@ Report intensity_report(const study::IntensityQuestion& question, const study::I
 Report footprint_report(const study::FootprintQuestion& question, const std::string& weights,
                         const std::string& kv_cache, const study::FootprintAnswer& answer) {
   const ModelShape& model = answer.model;
-  Report report{"dculab/tables-footprint/1", {}, {Table{}}, json_of(ToldFootprint{answer})};
+  Report report = report_of("dculab/tables-footprint/1", ToldFootprint{answer});
+  report.tables.emplace_back();
   report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
                     std::to_string(question.request.tokens) + " tokens, weights " + weights + ", KV " + kv_cache};
   report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                                    "layer weights", "layer KV", "KV > weights from"};
-  report.tables.front().csv_columns = report.tables.front().columns;
-  report.tables.front().csv_columns[1] = "attention";
   for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);
   if (answer.own.kv_in_windows < answer.own.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
@@ -118,14 +113,14 @@ Report footprint_report(const study::FootprintQuestion& question, const std::str
 
 Report latent_forms_report(const study::LatentFormsQuestion& question, const study::LatentFormsAnswer& answer) {
   const std::string &model = answer.model.name, &machine = answer.machine.name;
-  Report report{"dculab/tables-latents/1", {}, {Table{}}, json_of(ToldLatentForms{question, answer})};
+  Report report = report_of("dculab/tables-latents/1", ToldLatentForms{question, answer});
+  report.tables.emplace_back();
   report.heading = {model + " on " + machine + ": latent attention in one layer, " + std::to_string(question.batch) +
                     " sequences of " + std::to_string(question.context) + " tokens"};
   add_warnings(report, answer.model.notes);
   add_warnings(report, answer.unserved);
   Table& table = report.tables.front();
   table.columns = {"new tokens each", "expanded", "absorbed", "cheaper"};
-  table.first_column = Align::right;
   for (const sim::LatentForms& row : answer.rows) add_latent_row(report, row);
   table.notes = {
       "Expanded: kv_b_proj for the whole context, attention of every head. Absorbed: its products for the new "

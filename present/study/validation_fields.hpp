@@ -43,6 +43,7 @@ struct FieldList<present::ToldValidation> {
   using Told = present::ToldValidation;
   static constexpr std::string_view id = "validation";
   static constexpr std::string_view doc = "Predicted against measured, row by row.";
+  static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields = std::tuple(
       field("fitted", "where points were learned from: by group, factors of figures by key, and of the time",
             unit::ratio,
@@ -65,6 +66,7 @@ struct FieldList<present::ToldLeaveOneOut> {
   static constexpr std::string_view doc =
       "The points of each machine, family, vendor, source, stack or program predicted "
       "from those of all others.";
+  static constexpr std::string_view csv_rows = "leave_one_out.points";
   static constexpr auto fields = std::tuple(
       inlined([](const Told& told) { return present::ToldLeftOutRows{told.left_out_rows}; }),
       field("leave_one_out", "by what is left out: machine, family, vendor, source, stack, software", &Told::groups),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/study/validation_fields.hpp"
 #include "sim/calibration/parameters.hpp"
 
@@ -32,20 +33,16 @@ using ScoredRows = std::vector<const study::ScoredRow*>;
   }
   for (const study::ScoredRow* row : rows)
     table.rows.push_back(
-        {row->id, Cell(figure(row->predicted, row->unit), row->predicted),
-         Cell(figure(row->measured, row->unit), row->measured), Cell(number(row->ratio()), row->ratio()),
-         Cell(figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"),
-              row->low, row->high),
-         row->bound, row->basis});
+        {row->id, figure(row->predicted, row->unit), figure(row->measured, row->unit), number(row->ratio()),
+         figure(row->low, row->unit) + " .. " + figure(row->high, row->unit) + (row->inside() ? "" : " !"), row->bound,
+         row->basis});
   table.notes = {"! marks a measurement outside its interval."};
   return table;
 }
 
 void add_score_row(Table& table, const std::string& grouping, const std::string& name, const study::Score& score) {
-  table.rows.push_back({grouping, name, Cell(std::to_string(score.error.count)),
-                        Cell(percent(score.error.median_abs_error), score.error.median_abs_error),
-                        Cell(percent(score.error.p90_abs_error), score.error.p90_abs_error),
-                        Cell(percent(score.error.bias), score.error.bias), Cell(percent(score.inside), score.inside)});
+  table.rows.push_back({grouping, name, std::to_string(score.error.count), percent(score.error.median_abs_error),
+                        percent(score.error.p90_abs_error), percent(score.error.bias), percent(score.inside)});
 }
 
 void add_summary(const study::ScoreSummary& summary, Report& report) {
@@ -71,7 +68,7 @@ void add_lines_of(const char* what, const std::vector<study::LeftOutRow>& rows, 
                              "row " + std::to_string(row->line) + " (" + row->id + "): " + row->reason);
 }
 
-[[nodiscard]] Cell percent_cell(double value) { return {percent(value, 1), value}; }
+[[nodiscard]] std::string percent_cell(double value) { return percent(value, 1); }
 
 void add_left_out_table(const std::string& by, const std::vector<study::LeftOutScore>& scores, Report& report) {
   Table table;
@@ -81,10 +78,9 @@ void add_left_out_table(const std::string& by, const std::vector<study::LeftOutS
   for (const study::LeftOutScore& score : scores) {
     const sim::ErrorSummary& ours = score.ours;
     const sim::ErrorSummary& naive = score.naive;
-    table.rows.push_back({score.left_out, score.kind, Cell(std::to_string(ours.count)),
-                          percent_cell(ours.median_abs_error), percent_cell(ours.p90_abs_error),
-                          percent_cell(ours.bias), percent_cell(score.inside), percent_cell(naive.median_abs_error),
-                          percent_cell(naive.bias)});
+    table.rows.push_back({score.left_out, score.kind, std::to_string(ours.count), percent_cell(ours.median_abs_error),
+                          percent_cell(ours.p90_abs_error), percent_cell(ours.bias), percent_cell(score.inside),
+                          percent_cell(naive.median_abs_error), percent_cell(naive.bias)});
   }
   report.tables.push_back(std::move(table));
 }
@@ -97,12 +93,12 @@ void add_source_effects(const std::vector<study::SourceEffect>& effects, Report&
   table.columns = {"source", "vendor", "with it", "without it", "change (points)"};
   for (const study::SourceEffect& each : std::span(effects).first(std::min(kShown, effects.size())))
     table.rows.push_back({each.source, each.vendor, percent_cell(each.with), percent_cell(each.without),
-                          Cell(number(100 * (each.with - each.without), 2), 100 * (each.with - each.without))});
+                          number(100 * (each.with - each.without), 2)});
   table.notes.push_back("the " + std::to_string(table.rows.size()) + " largest of " + std::to_string(effects.size()));
   report.tables.push_back(std::move(table));
 }
 
-void add_rows(const study::Scores& scores, int worst, Format format, Report& report) {
+void add_rows(const study::Scores& scores, int worst, Report& report) {
   ScoredRows rows;
   std::set<std::string> notes;
   for (const study::ScoredRow& row : scores.rows) {
@@ -110,7 +106,7 @@ void add_rows(const study::Scores& scores, int worst, Format format, Report& rep
     if (!row.note.empty()) notes.insert(row.note);
   }
   add_left_out_lines(scores, report);
-  report.tables.push_back(row_table(rows, format == Format::table ? static_cast<std::size_t>(worst) : 0));
+  report.tables.push_back(row_table(rows, static_cast<std::size_t>(worst)));
   for (const std::string& note : notes) report.tables.back().notes.push_back("priced " + note);
 }
 
@@ -141,13 +137,13 @@ void add_fitted_errors(const std::vector<FittedError>& errors, Report& report) {
   table.title = "Errors of the points that were fitted, which are no forecast of others'";
   table.columns = {"kind", "rows", "median |error|", "after the fit", "bias", "after the fit"};
   for (const auto& [kind, first, second] : errors)
-    table.rows.push_back({kind, Cell(std::to_string(first.error.count)), percent_cell(first.error.median_abs_error),
+    table.rows.push_back({kind, std::to_string(first.error.count), percent_cell(first.error.median_abs_error),
                           percent_cell(second.error.median_abs_error), percent_cell(first.error.bias),
                           percent_cell(second.error.bias)});
   report.tables.push_back(std::move(table));
 }
 
-Report validation_report(const study::Validation& validation, int worst, Format format) {
+Report validation_report(const study::Validation& validation, int worst) {
   Report report{kValidateSchema, {}, {}, Json::object()};
   if (validation.calibration) add_learned_line(*validation.calibration, report);
   if (validation.seen > 0)
@@ -155,7 +151,7 @@ Report validation_report(const study::Validation& validation, int worst, Format 
                              " of these points were fitted, so that their errors " +
                              "are no forecast; --leave-one-out predicts each machine's from those of the others");
   ToldValidation told{validation, study::summarize(validation.scores.rows)};
-  add_rows(validation.scores, worst, format, report);
+  add_rows(validation.scores, worst, report);
   add_summary(told.summary, report);
   for (const auto& [name, priced] : validation.priced) {
     if (!told.leans_on) told.leans_on.emplace();
@@ -166,7 +162,7 @@ Report validation_report(const study::Validation& validation, int worst, Format 
     set_of_machine(*told.machine_facts, priced.machine.name, machine_facts(priced.machine));
     told.leans_on->back().second = note_leanings(priced.machine, *leanings, report.tables.back());
   }
-  report.json = json_of(told);
+  set_answer(told, report);
   return report;
 }
 
@@ -183,7 +179,7 @@ Report left_out_report(const study::Scores& left_out_rows, std::vector<LeftOutGr
     add_source_effects(group.effects, report);
     told.source_effects = std::move(group.effects);
   }
-  report.json = json_of(told);
+  set_answer(told, report);
   return report;
 }
 

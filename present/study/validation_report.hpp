@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "present/output/show.hpp"
+#include "present/output/report.hpp"
 #include "study/validate/leave_one_out.hpp"
 #include "study/validate/validation.hpp"
 
@@ -21,7 +21,7 @@ void add_learned_line(const sim::PointCalibration& calibration, Report& report);
 // What a calibration learned, rows and their errors, and which assumed figures the predictions lean on, machine by
 // machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order. JSON and CSV have
 // all.
-[[nodiscard]] Report validation_report(const study::Validation& validation, int worst, Format format);
+[[nodiscard]] Report validation_report(const study::Validation& validation, int worst);
 
 // Each of a group predicted from all others.
 struct LeftOutGroup {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "present/output/field_csv.hpp"
 #include "present/study/comparison_fields.hpp"
 #include "present/study/reported_table.hpp"
 #include "study/scenario/axis_title.hpp"
@@ -40,17 +41,15 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
   const study::VariantCost& baseline = compared.costs.front();
   for (std::size_t index = 0; index < compared.costs.size(); ++index) {
     const study::VariantCost& cost = compared.costs[index];
-    std::vector<Cell> row = axes_cells(*compared.point);
+    Row row = axes_cells(*compared.point);
     row.emplace_back(index == 0 ? compare.baseline : compare.variants[index - 1].name);
     row.emplace_back(std::to_string(cost.batch) + (cost.batch_limit == "memory" ? " (memory)" : ""));
     const bool known = cost.fits();
-    row.push_back(known ? Cell(figure_text(metric, cost.figures.at(metric)), cost.figures.at(metric)) : Cell("-"));
+    row.push_back(known ? figure_text(metric, cost.figures.at(metric)) : "-");
     const bool comparable = known && baseline.fits() && index > 0;
-    row.push_back(comparable ? Cell(signed_percent(study::change_of(metric, cost, baseline)),
-                                    study::change_of(metric, cost, baseline))
-                             : Cell(""));
+    row.push_back(comparable ? signed_percent(study::change_of(metric, cost, baseline)) : "");
     row.emplace_back(largest_share(cost));
-    row.emplace_back(percent(study::attention_share(cost), 2), study::attention_share(cost));
+    row.emplace_back(percent(study::attention_share(cost), 2));
     table.rows.push_back(std::move(row));
   }
 }
@@ -107,9 +106,9 @@ void add_comparisons(const config::Scenario& scenario, const study::ComparisonSt
   for (const std::string& assumption : scenario.compare->assumptions)
     report.heading.push_back("assumed: " + assumption);
   ToldComparisons told;
-  report.json.update(json_of(told));  // before the warnings
+  set_answer(told, report);  // before the warnings
   for (const study::Comparison& comparison : study.machines) add_comparison(scenario, comparison, report, told);
-  report.json.update(json_of(told));
+  set_answer(told, report);
 }
 
 }  // namespace dculab::present

@@ -30,11 +30,10 @@ std::string draft_summary(const DraftFigures& figures) {
 
 std::vector<std::string> draft_columns() { return {"tokens/draft", "accepted", "drafting"}; }
 
-std::vector<Cell> draft_cells(const DraftFigures& figures) {
-  if (figures.counts.num_drafts == 0) return {Cell("-"), Cell("-"), Cell("-")};
+Row draft_cells(const DraftFigures& figures) {
+  if (figures.counts.num_drafts == 0) return {"-", "-", "-"};
   const double length = figures.counts.mean_acceptance_length();
-  return {Cell(number(length), length), Cell(shares_text(figures.counts.by_depth)),
-          Cell(percent(figures.drafting_share()), figures.drafting_share())};
+  return {number(length), shares_text(figures.counts.by_depth), percent(figures.drafting_share())};
 }
 
 }  // namespace dculab::present

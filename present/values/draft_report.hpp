@@ -31,7 +31,7 @@ struct DraftFigures {
 // "tokens/draft", "accepted", "drafting": tokens that a step with a draft yields, by position the share of guesses that
 // were accepted when those before were, and the share of the time. Dashes where nothing was drafted.
 [[nodiscard]] std::vector<std::string> draft_columns();
-[[nodiscard]] std::vector<Cell> draft_cells(const DraftFigures& figures);
+[[nodiscard]] Row draft_cells(const DraftFigures& figures);
 
 }  // namespace dculab::present
 

@@ -16,10 +16,9 @@ namespace {
 
 std::vector<std::string> expert_columns() { return {"experts/step", "hottest"}; }
 
-std::vector<Cell> expert_cells(const ExpertHistogram& experts) {
-  if (experts.is_empty()) return {Cell("-"), Cell("-")};
-  return {Cell(number(experts.distinct_experts()), experts.distinct_experts()),
-          Cell(percent(experts.hottest_share()), experts.hottest_share())};
+Row expert_cells(const ExpertHistogram& experts) {
+  if (experts.is_empty()) return {"-", "-"};
+  return {number(experts.distinct_experts()), percent(experts.hottest_share())};
 }
 
 std::string expert_heading() {

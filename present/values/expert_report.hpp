@@ -22,7 +22,7 @@ namespace dculab::present {
 [[nodiscard]] std::vector<std::string> expert_columns();
 
 // Under those; dashes of a model without experts.
-[[nodiscard]] std::vector<Cell> expert_cells(const ExpertHistogram& experts);
+[[nodiscard]] Row expert_cells(const ExpertHistogram& experts);
 
 // A line that says what the columns mean.
 [[nodiscard]] std::string expert_heading();

@@ -4,6 +4,7 @@
 
 #include "config/unit_text.hpp"
 #include "config/weight_format_text.hpp"
+#include "present/output/field_csv.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/model_values.hpp"
 #include "present/values/stack_values.hpp"
@@ -14,8 +15,8 @@ namespace {
 using Values = std::vector<MachineFigure>;
 
 [[nodiscard]] Report values_report(std::string heading, Values values) {
-  Report report{"dculab/show/1", {std::move(heading)}, {Table{}}, json_of(ToldValues{values})};
-  Table& table = report.tables.front();
+  Report report = report_of("dculab/show/1", ToldValues{values}, {std::move(heading)});
+  Table& table = report.tables.emplace_back();
   table.columns = {"key", "value", "kind", "source"};
   for (MachineFigure& each : values)
     table.rows.push_back({std::move(each.key), std::move(each.value), std::move(each.kind), std::move(each.source)});

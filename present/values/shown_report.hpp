@@ -26,6 +26,7 @@ struct FieldList<present::ToldValues> {
   using Told = present::ToldValues;
   static constexpr std::string_view id = "shown";
   static constexpr std::string_view doc = "Every effective value of a machine, a stack, a model or a scenario.";
+  static constexpr std::string_view csv_rows = "values";
   static constexpr auto fields =
       std::tuple(field("values", "in the order of the file",
                        [](const Told& told) -> const std::vector<present::MachineFigure>& { return told.values; }));

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 5> kAnnotations{"$schema", "$defs", "title", "description", "unit"};
+constexpr std::array<std::string_view, 6> kAnnotations{"$schema", "$defs", "title", "description", "unit", "csv_rows"};
 
 class Validator {
  public:

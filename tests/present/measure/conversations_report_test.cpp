@@ -39,7 +39,7 @@ TEST_CASE("each way to keep K and V has a row, with the figures in JSON") {
   const Table& table = report.tables.at(0);
   REQUIRE(table.rows.size() == 2);
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
-  CHECK(table.rows[1].front().text == "int8");
+  CHECK(table.rows[1].front() == "int8");
   const Json& first = report.json["rows"][0];
   CHECK(first["latency_seconds_sum"] == 6);
   CHECK(first["all_tokens_per_second"] == 10);

@@ -65,7 +65,7 @@ TEST_CASE("weights that stay as they are have no matrices, and a KV cache its sc
   CHECK(report.json["method"] == "none");
   CHECK_FALSE(report.json.contains("matrices"));
   CHECK(report.json["kv_scales"][0]["k_scale"] == 1);
-  CHECK(report.tables.at(0).rows.at(0)[1].text == "4.000");
+  CHECK(report.tables.at(0).rows.at(0)[1] == "4.000");
 }
 
 study::EvaluationAnswer judged() {
@@ -85,8 +85,8 @@ TEST_CASE("columns that say nothing are left out of a judgement") {
   const Report report = evaluation_report(judged());
   CHECK(report.tables.at(0).columns ==
         std::vector<std::string>{"model", "KV cache", "choice", "weights", "KV/token", "tokens/s"});
-  CHECK(report.tables.at(0).rows.at(0)[2].text == "75.0 %");
-  CHECK(report.tables.at(0).rows.at(0).back().raw == "8");
+  CHECK(report.tables.at(0).rows.at(0)[2] == "75.0 %");
+  CHECK(report.tables.at(0).rows.at(0).back() == "8.00");
   CHECK(report.json["rows"][0]["choices"][0]["accuracy_per_character"] == 0.5);
   CHECK(report.json["rows"][0]["text"].is_null());
   CHECK(report.json["text_file"].is_null());
@@ -94,7 +94,7 @@ TEST_CASE("columns that say nothing are left out of a judgement") {
   dropping.rows[0].retention = {.policy = RetentionPolicy::window, .window_tokens = 32};
   const Report kept = evaluation_report(dropping);
   CHECK(kept.tables.at(0).columns[2] == "KV kept");
-  CHECK(kept.tables.at(0).rows.at(0)[2].text == "window 32");
+  CHECK(kept.tables.at(0).rows.at(0)[2] == "window 32");
 }
 
 }  // namespace

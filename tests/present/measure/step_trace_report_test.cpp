@@ -37,9 +37,9 @@ TEST_CASE("a step has a row and a point, with the tokens that it computes a seco
   REQUIRE(table.rows.size() == 2);
   CHECK(table.columns.back() == "tokens/s");
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
-  CHECK(table.rows[0].front().text == "decode");
-  CHECK(table.rows[0].back().raw == "4");
-  CHECK(table.rows[1].back().raw == "400");
+  CHECK(table.rows[0].front() == "decode");
+  CHECK(table.rows[0].back() == "4.00");
+  CHECK(table.rows[1].back() == "400");
   CHECK(report.json["points"][0]["decode_tokens_per_second"] == 4);
   CHECK(report.json["points"][1]["prefill_tokens_per_second"] == 400);
   CHECK(report.json["points"][1]["context_tokens"] == 100);
@@ -51,8 +51,8 @@ TEST_CASE("what the KV cache keeps has a column where a step of the grid drops t
   trace.steps[1].options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 32};
   const Report report = step_trace_report(trace);
   CHECK(report.tables.at(0).columns.back() == "KV kept");
-  CHECK(report.tables.at(0).rows[0].back().text == "all");
-  CHECK(report.tables.at(0).rows[1].back().text == "window 32");
+  CHECK(report.tables.at(0).rows[0].back() == "all");
+  CHECK(report.tables.at(0).rows[1].back() == "window 32");
   const Json& kept = report.json["points"][1]["kv_retention"];
   CHECK(kept["policy"] == "window");
   CHECK(kept["window_tokens"] == 32);

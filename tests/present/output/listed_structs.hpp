@@ -49,11 +49,6 @@ struct OtherAnswer {
   int steps = 2;
 };
 
-// Any key, each with a number.
-struct Accuracies {
-  std::map<std::string, double> of_metric{{"perplexity", 6.5}};
-};
-
 }  // namespace dculab::present::test
 
 namespace dculab {
@@ -102,12 +97,6 @@ template <>
 struct FieldList<present::test::OtherAnswer> {
   static constexpr std::string_view id = "other_answer", doc = "Another answer.";
   static constexpr auto fields = std::tuple(field("steps", "steps", unit::count, &present::test::OtherAnswer::steps));
-};
-
-template <>
-struct FieldList<present::test::Accuracies> {
-  static constexpr std::string_view id = "accuracies", doc = "By metric.";
-  static constexpr auto fields = std::tuple(keyed(nullptr, &present::test::Accuracies::of_metric));
 };
 
 }  // namespace dculab

@@ -34,6 +34,52 @@ void find_undescribed(const Plain& schema, const std::string& place, std::vector
   return dculab::test::schema_errors(plain(find_answer_schema(name).make()), plain(document));
 }
 
+// The properties of what a schema refers to, lists or says of the values of an object.
+[[nodiscard]] Plain properties(const Plain& document, Plain schema) {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const char* inner : {"items", "additionalProperties"})
+      if (schema.contains(inner) && schema[inner].is_object()) {
+        schema = Plain(schema[inner]);
+        goes_on = true;
+      }
+    if (schema.contains("$ref")) {
+      schema = document.at(Plain::json_pointer(schema["$ref"].get<std::string>().substr(1)));
+      goes_on = true;
+    }
+  }
+  return schema.value("properties", Plain::object());
+}
+
+// Of `document`, at the top or an alternative: what leads nowhere of the ways to the rows of its CSV.
+[[nodiscard]] std::vector<std::string> lost_rows(const Plain& document, const Plain& answer) {
+  std::vector<std::string> lost;
+  if (!answer.contains("csv_rows")) return lost;
+  for (const auto& path : csv_paths(answer["csv_rows"].get<std::string>())) {
+    Plain found = answer.value("properties", Plain::object());
+    for (const CsvPathStep& step : path) {
+      if (!found.contains(step.key)) lost.push_back(step.key);
+      found = properties(document, found.value(step.key, Plain::object()));
+      for (const std::string& key : step.repeated)
+        if (!found.contains(key)) lost.push_back(step.key + "[" + key + "]");
+    }
+  }
+  return lost;
+}
+
+TEST_CASE("every schema says which rows are CSV, and they are there") {
+  std::size_t with_rows = 0;
+  for (const AnswerSchema& each : answer_schemas()) {
+    INFO(each.name);
+    const Plain schema = plain(each.make());
+    for (const Plain& answer : schema.contains("anyOf") ? schema["anyOf"] : Plain::array({schema})) {
+      CHECK(lost_rows(schema, answer) == std::vector<std::string>{});
+      with_rows += answer.contains("csv_rows") ? 1 : 0;
+    }
+  }
+  CHECK(with_rows > 30);
+}
+
 TEST_CASE("names and documents are one to one, and every key says what it is") {
   std::set<std::string_view> names, ids;
   for (const AnswerSchema& each : answer_schemas()) {

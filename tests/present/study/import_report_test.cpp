@@ -36,11 +36,11 @@ TEST_CASE("the first row's ops and what is left of it add up to its time") {
   const Report report = import_report(small_import());
   const Table& ops = report.tables.at(0);
   REQUIRE(ops.rows.size() == 3);
-  CHECK(ops.rows[0][1].text == "2.00");
-  CHECK(ops.rows[1][1].text == "fused");
-  CHECK(ops.rows[2][0].text == "other kernels and gaps");
-  CHECK(ops.rows[2][2].raw == "0.006");
-  CHECK(ops.rows[2][3].text == "60 %");
+  CHECK(ops.rows[0][1] == "2.00");
+  CHECK(ops.rows[1][1] == "fused");
+  CHECK(ops.rows[2][0] == "other kernels and gaps");
+  CHECK(ops.rows[2][2] == "6.00 ms");
+  CHECK(ops.rows[2][3] == "60 %");
   CHECK_THAT(report.heading.at(2), ContainsSubstring("10.0 % of the kernel time"));
   CHECK(report.json["other_share"].get<double>() == Approx(0.1));
   CHECK(report.json["rows"][0]["ops"][1]["kernels"] == 0);
@@ -50,8 +50,7 @@ TEST_CASE("eight kernels that serve no op are shown, names of 72 characters at m
   const Report report = import_report(small_import());
   const Table& others = report.tables.at(1);
   CHECK(others.rows.size() == 8);
-  CHECK(others.rows[0][0].text == std::string(69, 'k') + "...");
-  CHECK(others.rows[0][0].raw == std::string(80, 'k') + "0");
+  CHECK(others.rows[0][0] == std::string(69, 'k') + "...");
   CHECK(others.notes.at(0) == "... (9 names)");
   CHECK(report.json["others"].size() == 9);
   study::ImportedProfile none = small_import();

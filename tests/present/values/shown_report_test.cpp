@@ -23,7 +23,7 @@ TEST_CASE("the table and the JSON have the same values") {
     REQUIRE(table.rows.size() == report.json["values"].size());
     REQUIRE_FALSE(table.rows.empty());
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-      CHECK(table.rows[row][1].text == report.json["values"][row]["value"]);
+      CHECK(table.rows[row][1] == report.json["values"][row]["value"]);
   }
 }
 

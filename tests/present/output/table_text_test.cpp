@@ -1,0 +1,97 @@
+// Tables as text: what is aligned how, and what becomes of one that is wider than the terminal.
+#include "present/output/table_text.hpp"
+
+#include <sstream>
+#include <string>
+
+#include "tests/support/catch.hpp"
+
+namespace dculab::present {
+namespace {
+
+[[nodiscard]] std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t columns = 0;
+    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+    widest = std::max(widest, columns);
+  }
+  return widest;
+}
+
+[[nodiscard]] Table machines() {
+  Table table;
+  table.title = "Machines";
+  table.columns = {"machine", "time", "what limits it", "sequences"};
+  table.rows = {{"z100", "12.3 ms", "DRAM", "4"}, {"k100-ai", "9.10 ms", "arithmetic of products", "-"}};
+  table.notes = {"a note"};
+  return table;
+}
+
+TEST_CASE("numbers are aligned right, words left") {
+  CHECK(table_text(machines(), std::nullopt) ==
+        "Machines\n"
+        "machine     time  what limits it          sequences\n"
+        "───────────────────────────────────────────────────\n"
+        "z100     12.3 ms  DRAM                            4\n"
+        "k100-ai  9.10 ms  arithmetic of products          -\n"
+        "a note\n");
+}
+
+TEST_CASE("a number may have a sign, a unit, an end and a remark") {
+  for (const char* cell : {"12", "-3", "−4.5 %", "+4.5 %", "± 2 %", "1.2e+07", "8 .. 16", "16 (memory)", "3 of 4",
+                           "2.1x", "≥ 64", "16/32", "12: no room", "4, 8"})
+    CHECK(is_number(cell));
+  for (const char* cell : {"", "-", "z100", "f16", "4x4", "7b", "no room", "3-bit"}) CHECK_FALSE(is_number(cell));
+}
+
+TEST_CASE("a table with room is as it would be without a terminal") {
+  CHECK(table_text(machines(), 51) == table_text(machines(), std::nullopt));
+}
+
+TEST_CASE("words are wrapped where there is no room") {
+  CHECK(table_text(machines(), 47) ==
+        "Machines\n"
+        "machine     time  what limits it      sequences\n"
+        "───────────────────────────────────────────────\n"
+        "z100     12.3 ms  DRAM                        4\n"
+        "k100-ai  9.10 ms  arithmetic of               -\n"
+        "                  products\n"
+        "a note\n");
+}
+
+TEST_CASE("columns without room go below the others, after the first one again") {
+  const std::string text = table_text(machines(), 30);
+  CHECK(widest_line(text) <= 30);
+  CHECK(text ==
+        "Machines\n"
+        "machine     time\n"
+        "────────────────\n"
+        "z100     12.3 ms\n"
+        "k100-ai  9.10 ms\n"
+        "\n"
+        "machine  what limits it\n"
+        "─────────────────────────\n"
+        "z100     DRAM\n"
+        "k100-ai  arithmetic of\n"
+        "         products\n"
+        "\n"
+        "machine  sequences\n"
+        "──────────────────\n"
+        "z100             4\n"
+        "k100-ai          -\n"
+        "a note\n");
+}
+
+TEST_CASE("a word that is longer than its column is broken, letters of several bytes whole") {
+  Table table;
+  table.columns = {"what", "is"};
+  table.rows = {{"ä", "ääääääääääääääääääääääääääää"}};
+  const std::string text = table_text(table, 21);
+  CHECK(widest_line(text) <= 21);
+  CHECK_THAT(text, ContainsSubstring("ä     ääääääääääääääää\n      ääääääääääää\n"));
+}
+
+}  // namespace
+}  // namespace dculab::present
