@@ -155,6 +155,11 @@ std::vector<std::string> machine_names() {
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> model_names() {
+  const std::set<std::string> names = names_of(kModel);
+  return {names.begin(), names.end()};
+}
+
 std::optional<fs::path> try_find_machine(const std::string& name_or_file) { return try_find(name_or_file, kMachine); }
 std::optional<fs::path> try_find_scenario(const std::string& name_or_file) { return try_find(name_or_file, kScenario); }
 

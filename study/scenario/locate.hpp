@@ -34,6 +34,8 @@ namespace dculab::study {
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
 // All names under hwmodels, in order.
 [[nodiscard]] std::vector<std::string> machine_names();
+// All names under scenarios/models, in order.
+[[nodiscard]] std::vector<std::string> model_names();
 [[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 
 }  // namespace dculab::study
