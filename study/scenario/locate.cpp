@@ -112,6 +112,15 @@ std::vector<fs::path> data_folders() {
   return folders;
 }
 
+std::optional<fs::path> find_lab_page() {
+  std::error_code ignored;
+  const fs::path here = fs::current_path(ignored);  // where copies of it are, too
+  for (const fs::path& data : data_folders())
+    for (const fs::path& page : {data / "build" / "web" / "lab.html", data / "lab.html"})
+      if (page.parent_path() != here && fs::is_regular_file(page, ignored)) return page;
+  return std::nullopt;
+}
+
 std::optional<fs::path> try_find_stack_file(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) ? std::optional<fs::path>(path) : std::nullopt;
