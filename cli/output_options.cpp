@@ -4,8 +4,18 @@
 #include <map>
 
 #include "cli/scenario/file_options.hpp"
+#include "present/output/html_page.hpp"
 
 namespace dculab::cli {
+namespace {
+
+// Why a build has no page to fill; empty when it has one.
+[[nodiscard]] std::string why_no_page(const std::string&) {
+  if (present::has_html_page()) return "";
+  return "this build has no page of charts (npm packages were missing); run scripts/install-packages and build again";
+}
+
+}  // namespace
 
 void add_format_option(CLI::App& command, present::OutputOptions& options) {
   static const std::map<std::string, present::Format> formats{
@@ -25,6 +35,7 @@ void add_output_options(CLI::App& command, present::OutputOptions& options) {
 void add_report_options(CLI::App& command, present::OutputOptions& options) {
   add_output_options(command, options);
   add_output_file(command, "--report", options.report_file, "Also write an HTML page with charts");
+  command.get_option("--report")->check(CLI::Validator(why_no_page, ""));
 }
 
 }  // namespace dculab::cli

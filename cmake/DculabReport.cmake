@@ -1,29 +1,28 @@
-# dculab_report_page(OUTPUT)  makes the page that `--report` fills, as a C++ string: report/page.html with its style,
-# its scripts and D3 (Debian's node-d3) in place.
-find_file(D3_SCRIPT d3.min.js PATHS /usr/share/nodejs/d3/dist NO_DEFAULT_PATH
-  DOC "D3 5, minified: Debian's package node-d3")
-if(NOT D3_SCRIPT)
-  message(FATAL_ERROR "d3.min.js is missing: scripts/install-packages installs node-d3, or give -DD3_SCRIPT=FILE")
+# dculab_page(OUTPUT ENTRY PAGE STYLE...)  makes a page of the program as a C++ string literal: PAGE with the styles, and
+# with ENTRY and all modules that it imports bundled into one script. DCULAB_HAS_PAGES says whether that can be done: it
+# takes Node.js and the npm packages that report/package-lock.json names. Without them OUTPUT is an empty string, and the
+# options that write pages say how to get them.
+find_program(NODE_PROGRAM NAMES node nodejs DOC "Node.js, which bundles the scripts of --report")
+# npm writes this file last.
+set(npm_packages ${PROJECT_SOURCE_DIR}/report/node_modules/.package-lock.json)
+if(NODE_PROGRAM AND EXISTS ${npm_packages})
+  set(DCULAB_HAS_PAGES TRUE)
+else()
+  set(DCULAB_HAS_PAGES FALSE)
+  message(STATUS "No page of charts (--report): `scripts/install-packages` gets Node.js and the npm packages of report/")
 endif()
-# D3's licence, and those of its parts that have another one.
-file(GLOB D3_LICENCES /usr/share/doc/node-d3/copyright /usr/share/doc/node-d3-array/copyright
-  /usr/share/doc/node-d3-geo/copyright /usr/share/doc/node-d3-scale-chromatic/copyright
-  /usr/share/doc/node-d3-voronoi/copyright)
 
-function(dculab_report_page output)
-  # In this order: the charts use what is before them, main.js draws them all.
-  set(scripts format.js facts.js colors.js axes.js marks.js svg_export.js section.js
-    charts/roofline.js charts/time_by_bound.js charts/hit_rates.js charts/heat_map.js charts/throughput_latency.js
-    charts/pareto.js charts/predicted_measured.js charts/kv_use.js charts/decisions.js charts/assumptions.js tables.js main.js)
-  list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/report/)
-  set(page ${PROJECT_SOURCE_DIR}/report/page.html)
-  set(style ${PROJECT_SOURCE_DIR}/report/report.css)
-  set(make_page ${PROJECT_SOURCE_DIR}/cmake/make_report_page.cmake)
+function(dculab_page output entry page)
+  if(NOT DCULAB_HAS_PAGES)
+    file(CONFIGURE OUTPUT ${output} CONTENT "\"\"\n")
+    return()
+  endif()
+  set(bundle ${PROJECT_SOURCE_DIR}/report/bundle.mjs)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DPAGE=${page} -DSTYLE=${style} "-DSCRIPTS=${scripts}" -DD3=${D3_SCRIPT}
-            "-DLICENCES=${D3_LICENCES}" -DOUTPUT=${output} -P ${make_page}
-    DEPENDS ${page} ${style} ${scripts} ${D3_SCRIPT} ${D3_LICENCES} ${make_page}
-    COMMENT "Page of --report"
+    COMMAND ${NODE_PROGRAM} ${bundle} ${entry} ${page} ${output} ${ARGN}
+    DEPENDS ${bundle} ${entry} ${page} ${ARGN} ${npm_packages}
+    DEPFILE ${output}.d
+    COMMENT "Page of charts ${page}"
     VERBATIM)
 endfunction()

@@ -1,5 +1,7 @@
 // Finds in the JSON of any command what charts can draw. Keys are those of docs/reference/cli.md.
-const facts = (() => {
+import * as d3 from "d3";
+
+export const facts = (() => {
   const titles = {
     "model.num_key_value_heads": "KV heads",
     "kv_cache.block_size": "block",

@@ -1,5 +1,5 @@
 // Numbers as people read them: three digits and a unit.
-const format = (() => {
+export const format = (() => {
   const digits = (value, count = 3) => {
     if (value === 0) return "0";
     const magnitude = Math.abs(value);
@@ -53,7 +53,7 @@ const format = (() => {
 })();
 
 // A metric of a search: how it is called, and how its figures read.
-const metrics = (() => {
+export const metrics = (() => {
   const steps = {
     tokens_per_second: ["tokens/s", (value) => format.number(value)],
     step_time: ["time of a step", format.time],

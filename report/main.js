@@ -1,33 +1,49 @@
 // Puts the page together: the answer, every chart that has data, the tables, the switch of the theme.
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const command = data.schema.split("/")[1];
+import { assumptionsChart } from "./charts/assumptions.js";
+import { decisionsChart } from "./charts/decisions.js";
+import { heatMapChart } from "./charts/heat_map.js";
+import { hitRatesChart } from "./charts/hit_rates.js";
+import { kvUseChart } from "./charts/kv_use.js";
+import { paretoChart } from "./charts/pareto.js";
+import { predictedMeasuredChart } from "./charts/predicted_measured.js";
+import { rooflineChart } from "./charts/roofline.js";
+import { throughputLatencyChart } from "./charts/throughput_latency.js";
+import { timeByBoundChart, timeByOpChart } from "./charts/time_by_bound.js";
+import { html } from "./dom.js";
+import { addSection } from "./section.js";
+import { answerOf, tablesOf } from "./tables.js";
+import { switchThemes } from "./theme.js";
 
-  const themes = ["system", "light", "dark"],
-    names = { system: "as the system", light: "light", dark: "dark" };
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  let theme = "system";
-  const apply = () => {
-    document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
-    d3.select("#theme").text(`Theme: ${names[theme]}`);
-  };
-  dark.addEventListener("change", apply);
-  d3.select("#theme").on("click", () => {
-    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
-    apply();
-  });
-  apply();
+export { svgText } from "./svg_export.js";
 
-  d3.select("#command").text(`dculab ${command}`);
-  d3.select("#question").text(data.heading[0] || data.result.question || `dculab ${command}`);
-  printed.answer(d3.select("#answer"), data);
-  const shown = charts.map((chart) => ({ chart, views: chart.views(data) })).filter(({ views }) => views.length > 0);
-  const list = d3.select("#contents").append("ul");
-  for (const { chart } of shown) list.append("li").append("a").attr("href", `#${chart.id}`).text(chart.title);
-  if (data.tables.length) list.append("li").append("a").attr("href", "#figures").text("Tables");
-  for (const { chart, views } of shown) sections.add(d3.select("#charts"), chart, views);
-  printed.all(d3.select("#tables"), data);
-  d3.select("#made-by").text(
-    `Made by dculab ${data.version}; charts by D3 ${d3.version}, whose licence is in this file. Needs no network.`,
-  );
-})();
+const charts = [
+  rooflineChart,
+  timeByOpChart,
+  timeByBoundChart,
+  hitRatesChart,
+  heatMapChart,
+  throughputLatencyChart,
+  paretoChart,
+  predictedMeasuredChart,
+  kvUseChart,
+  decisionsChart,
+  assumptionsChart,
+];
+
+const find = (id) => document.getElementById(id);
+const data = JSON.parse(find("data").textContent);
+const command = `dculab ${data.schema.split("/")[1]}`;
+
+switchThemes(find("theme"));
+find("command").textContent = command;
+find("question").textContent = data.heading[0] || data.result.question || command;
+find("answer").append(...answerOf(data));
+const shown = charts.map((chart) => ({ chart, views: chart.views(data) })).filter(({ views }) => views.length);
+const entries = shown.map(({ chart }) => [chart.id, chart.title]);
+if (data.tables.length) entries.push(["figures", "Tables"]);
+const links = entries.map(([id, title]) => html("li", {}, html("a", { href: `#${id}` }, title)));
+find("contents").append(html("ul", {}, links));
+for (const { chart, views } of shown) addSection(find("charts"), chart, views);
+if (data.tables.length) find("tables").append(tablesOf(data));
+find("made-by").textContent =
+  `Made by dculab ${data.version}; charts by Observable Plot and D3, whose licences are in this file. Needs no network.`;

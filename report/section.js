@@ -1,116 +1,88 @@
 // The section of a chart: heading, what it says, a choice of what to show, the drawing, a table of its values.
 //
-// A chart is {id, title, views(data), says(view), draw(container, view, views), table(view)}. `views` returns what it
-// can show, [] when the command has no data for it: each view has `choices`, {name: value}, and may be `chosen`. Where
-// the choices differ there is a menu for each name. `table` returns {columns, rows, words}.
-const charts = [];
+// A chart is {id, title, views(data), says(view), draw(view, width), table(view)}. `views` returns what it can show, []
+// when the command has no data for it: each view has `choices`, {name: value}, and may be `chosen`. Where the choices
+// differ there is a menu for each name. `draw` returns an SVG, and may be missing. `table` returns {columns, rows,
+// words}.
+import * as d3 from "d3";
+import { html } from "./dom.js";
+import { download } from "./svg_export.js";
 
-const sections = (() => {
-  const tableElement = (container, { columns, rows, words }) => {
-    const table = container
-      .append("div")
-      .attr("class", `scroll${rows.length > 20 ? " tall" : ""}`)
-      .attr("tabindex", 0)
-      .attr("role", "region")
-      .attr("aria-label", "table")
-      .append("table")
-      .classed("words", Boolean(words));
-    table
-      .append("thead")
-      .append("tr")
-      .selectAll("th")
-      .data(columns)
-      .join("th")
-      .attr("scope", "col")
-      .text((text) => text);
-    table
-      .append("tbody")
-      .selectAll("tr")
-      .data(rows)
-      .join("tr")
-      .selectAll("td")
-      .data((row) => row)
-      .join("td")
-      .attr("data-label", (_, index) => columns[index])
-      .text((text) => text);
+export const tableElement = ({ columns, rows, words }) => {
+  const cells = (row) => row.map((text, index) => html("td", { "data-label": columns[index] }, String(text)));
+  return html(
+    "div",
+    { class: `scroll${rows.length > 20 ? " tall" : ""}`, tabindex: 0, role: "region", "aria-label": "table" },
+    html(
+      "table",
+      { class: words && "words" },
+      html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text)))),
+      html("tbody", {}, rows.map((row) => html("tr", {}, cells(row)))),
+    ),
+  );
+};
+
+// The values of each name, in the order they are met, where there is more than one.
+const menusOf = (views) =>
+  Array.from(new Set(views.flatMap((view) => Object.keys(view.choices))))
+    .map((name) => ({ name, values: Array.from(new Set(views.map((view) => String(view.choices[name])))) }))
+    .filter(({ values }) => values.length > 1);
+
+// The view with most of the wanted choices, the one just changed before all others.
+const nearest = (views, wanted, changed) =>
+  d3.greatest(views, (view) =>
+    d3.sum(Object.entries(wanted), ([name, value]) =>
+      String(view.choices[name]) === value ? (name === changed ? 1000 : 1) : 0,
+    ),
+  );
+
+// Menus in `controls`; returns how to show another view's choices.
+const addMenus = (controls, views, choose) => {
+  const selects = menusOf(views).map(({ name, values }) => {
+    const change = () =>
+      choose(nearest(views, Object.fromEntries(selects.map((each) => [each.dataset.choice, each.value])), name));
+    const select = html("select", { "data-choice": name, change }, values.map((value) => html("option", { value }, value)));
+    controls.append(html("label", {}, name, select));
+    return select;
+  });
+  return (view) => {
+    for (const select of selects) select.value = String(view.choices[select.dataset.choice]);
   };
+};
 
-  // The values of each name, in the order they are met, where there is more than one.
-  const menusOf = (views) => {
-    const names = Array.from(new Set(views.flatMap((view) => Object.keys(view.choices || {}))));
-    return names
-      .map((name) => ({ name, values: Array.from(new Set(views.map((view) => String((view.choices || {})[name])))) }))
-      .filter(({ values }) => values.length > 1);
+export const addSection = (root, chart, views) => {
+  let current = views.find((view) => view.chosen) ?? views[0];
+  const says = html("p", { class: "says" }),
+    controls = html("div", { class: "controls" }),
+    canvas = chart.draw ? html("div", { class: "canvas" }) : null,
+    holder = html("div");
+  const save = () => download(canvas.firstChild, chart.title, `dculab-${chart.id}`);
+  const button = canvas && html("button", { type: "button", class: "download", click: save }, "Download SVG");
+  const details = html("details", { open: canvas ? null : "" }, html("summary", {}, "As a table"), holder);
+  root.append(
+    html(
+      "section",
+      { id: chart.id, "aria-labelledby": `${chart.id}-title` },
+      html("h2", { id: `${chart.id}-title` }, chart.title),
+      says,
+      controls,
+      canvas,
+      html("div", { class: "after" }, button, details),
+    ),
+  );
+  let width;
+  const draw = () => {
+    width = canvas.clientWidth;
+    canvas.replaceChildren(chart.draw(current, Math.max(280, Math.floor(width))));
   };
-
-  // The view with most of the wanted choices, the one just changed before all others.
-  const nearest = (views, wanted, changed) => {
-    const score = (view) =>
-      d3.sum(Object.keys(wanted), (name) =>
-        String(view.choices[name]) === wanted[name] ? (name === changed ? 1000 : 1) : 0,
-      );
-    return views.reduce((best, view) => (score(view) > score(best) ? view : best));
+  const show = (view) => {
+    current = view;
+    says.textContent = chart.says(view);
+    if (canvas) draw();
+    holder.replaceChildren(tableElement(chart.table(view)));
+    showChoices(view);
   };
-
-  const addMenus = (controls, views, current, choose) => {
-    const menus = menusOf(views);
-    const selects = {};
-    for (const { name, values } of menus) {
-      const select = controls.append("label").text(name).append("select").attr("data-choice", name);
-      select
-        .selectAll("option")
-        .data(values)
-        .join("option")
-        .attr("value", (value) => value)
-        .text((value) => value);
-      select.on("change", () => {
-        const wanted = Object.fromEntries(menus.map((menu) => [menu.name, selects[menu.name].property("value")]));
-        choose(nearest(views, wanted, name));
-      });
-      selects[name] = select;
-    }
-    return (view) => {
-      for (const [name, select] of Object.entries(selects)) select.property("value", String(view.choices[name]));
-    };
-  };
-
-  const add = (root, chart, views) => {
-    const section = root.append("section").attr("id", chart.id).attr("aria-labelledby", `${chart.id}-title`);
-    section.append("h2").attr("id", `${chart.id}-title`).text(chart.title);
-    const says = section.append("p").attr("class", "says");
-    const controls = section.append("div").attr("class", "controls");
-    const canvas = chart.draw ? section.append("div").attr("class", "canvas").node() : null;
-    const after = section.append("div").attr("class", "after");
-    let current = views.find((view) => view.chosen) || views[0];
-    if (chart.draw)
-      after
-        .append("button")
-        .attr("type", "button")
-        .attr("class", "download")
-        .text("Download SVG")
-        .on("click", () => svgExport.download(canvas.querySelector("svg"), chart.title, `dculab-${chart.id}`));
-    const details = after.append("details").property("open", !chart.draw);
-    details.append("summary").text("As a table");
-    const holder = details.append("div");
-    const update = () => {
-      says.text(chart.says(current));
-      if (chart.draw) chart.draw(canvas, current, views);
-      tableElement(holder.html(""), chart.table(current));
-      markChoices(current);
-    };
-    const markChoices = addMenus(controls, views, current, (view) => {
-      current = view;
-      update();
-    });
-    update();
-    if (!chart.draw) return;
-    let width = canvas.clientWidth;
-    new ResizeObserver(() => {
-      if (canvas.clientWidth === width) return;
-      width = canvas.clientWidth;
-      chart.draw(canvas, current, views);
-    }).observe(canvas);
-  };
-
-  return { add, tableElement };
-})();
+  const showChoices = addMenus(controls, views, show);
+  show(current);
+  if (canvas) new ResizeObserver(() => canvas.clientWidth !== width && draw()).observe(canvas);
+};

@@ -1,61 +1,52 @@
 // A chart as a file of its own: the page's styles are written into each element, its heading above it.
-const svgExport = (() => {
-  const kept = [
-    "fill",
-    "fill-opacity",
-    "stroke",
-    "stroke-width",
-    "stroke-dasharray",
-    "stroke-linejoin",
-    "paint-order",
-    "opacity",
-    "font-family",
-    "font-size",
-    "font-weight",
-    "text-anchor",
-    "dominant-baseline",
-  ];
-  const heading = 34;
+import { html, svg } from "./dom.js";
 
-  const inline = (from, to) => {
-    const style = getComputedStyle(from);
-    for (const property of kept) {
-      const value = style.getPropertyValue(property);
-      if (value) to.setAttribute(property, value.replace(/"/g, "'"));
-    }
-    for (const attribute of ["class", "style", "tabindex", "role", "aria-label", "aria-hidden"])
-      to.removeAttribute(attribute);
-    Array.from(from.children).forEach((child, index) => inline(child, to.children[index]));
-  };
+const kept = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-opacity",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linejoin",
+  "paint-order",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "text-anchor",
+];
+const heading = 34;
 
-  const element = (name, attributes) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
-  };
+const inline = (from, to) => {
+  const style = getComputedStyle(from);
+  for (const property of kept) {
+    const value = style.getPropertyValue(property);
+    if (value) to.setAttribute(property, value.replace(/"/g, "'"));
+  }
+  for (const attribute of ["class", "style", "tabindex", "role", "aria-label", "aria-hidden"])
+    to.removeAttribute(attribute);
+  Array.from(from.children).forEach((child, index) => inline(child, to.children[index]));
+};
 
-  const text = (svg, title) => {
-    const copy = svg.cloneNode(true);
-    inline(svg, copy);
-    const width = Number(svg.getAttribute("width")),
-      height = Number(svg.getAttribute("height")) + heading;
-    const page = getComputedStyle(document.body);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.setAttribute("viewBox", `0 ${-heading} ${width} ${height}`);
-    copy.setAttribute("height", height);
-    const caption = element("text", { x: 4, y: -12, fill: page.color, "font-size": "16px", "font-weight": "600" });
-    caption.textContent = title;
-    copy.prepend(element("rect", { y: -heading, width, height, fill: page.backgroundColor }), caption);
-    return new XMLSerializer().serializeToString(copy);
-  };
+export const svgText = (drawing, title) => {
+  const copy = drawing.cloneNode(true);
+  inline(drawing, copy);
+  for (const style of copy.querySelectorAll("style")) style.remove();
+  const width = Number(drawing.getAttribute("width")),
+    height = Number(drawing.getAttribute("height")) + heading;
+  const page = getComputedStyle(document.body);
+  copy.setAttribute("viewBox", `0 ${-heading} ${width} ${height}`);
+  copy.setAttribute("height", height);
+  copy.prepend(
+    svg("rect", { y: -heading, width, height, fill: page.backgroundColor }),
+    svg("text", { x: 4, y: -12, fill: page.color, "font-size": "16px", "font-weight": 600, "text-anchor": "start" }, title),
+  );
+  return new XMLSerializer().serializeToString(copy);
+};
 
-  const download = (svg, title, name) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text(svg, title)], { type: "image/svg+xml" }));
-    link.download = `${name}.svg`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
-
-  return { text, download };
-})();
+export const download = (drawing, title, name) => {
+  const href = URL.createObjectURL(new Blob([svgText(drawing, title)], { type: "image/svg+xml" }));
+  html("a", { href, download: `${name}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+};

@@ -1,24 +1,30 @@
 // What the command prints on a terminal: heading lines, tables, notes.
-const printed = (() => {
-  const isVerdict = (line) => line.startsWith("→");
-  const answer = (root, { heading, tables }) => {
-    for (const line of tables.flatMap((table) => table.notes).filter(isVerdict))
-      root.append("p").attr("class", "verdict").text(line.slice(1).trim());
-    for (const line of heading.slice(1)) root.append("p").attr("class", "note").text(line);
-  };
+import { html } from "./dom.js";
+import { tableElement } from "./section.js";
 
-  const all = (root, { tables }) => {
-    if (!tables.length) return;
-    const section = root.append("section").attr("id", "figures");
-    section.append("h2").text("Tables");
-    tables.forEach((table, index) => {
-      const details = section.append("details").property("open", index === 0 && table.rows.length <= 40);
-      details.append("summary").text(table.title || "What the command prints");
-      sections.tableElement(details, table);
-      if (table.left_out)
-        details.append("p").attr("class", "note").text(`${table.left_out} more rows: \`--format csv\` has them all.`);
-      for (const note of table.notes) details.append("p").attr("class", "note").text(note);
-    });
-  };
-  return { answer, all };
-})();
+const note = (text) => html("p", { class: "note" }, text);
+
+export const answerOf = ({ heading, tables }) => [
+  ...tables
+    .flatMap((table) => table.notes)
+    .filter((line) => line.startsWith("→"))
+    .map((line) => html("p", { class: "verdict" }, line.slice(1).trim())),
+  ...heading.slice(1).map(note),
+];
+
+export const tablesOf = ({ tables }) =>
+  html(
+    "section",
+    { id: "figures" },
+    html("h2", {}, "Tables"),
+    tables.map((table, index) =>
+      html(
+        "details",
+        { open: index === 0 && table.rows.length <= 40 ? "" : null },
+        html("summary", {}, table.title || "What the command prints"),
+        tableElement(table),
+        table.left_out ? note(`${table.left_out} more rows: \`--format csv\` has them all.`) : null,
+        table.notes.map(note),
+      ),
+    ),
+  );

@@ -7,7 +7,7 @@
 namespace dculab::present {
 namespace {
 
-// report/page.html with style, scripts and D3, made by cmake/DculabReport.cmake.
+// report/page.html with styles and scripts, made by cmake/DculabReport.cmake; empty in a build without npm packages.
 constexpr char kTemplateText[] =
 #include "report_page.inc"
     ;
@@ -61,6 +61,8 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 }
 
 }  // namespace
+
+bool has_html_page() { return !kTemplate.empty(); }
 
 std::string html_page(const Report& report) {
   const std::size_t title = kTemplate.find(kTitleMark);

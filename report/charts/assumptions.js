@@ -1,46 +1,49 @@
-// Every figure of a machine and its source, those that nobody published or measured first.
-charts.push(
-  (() => {
-    const order = ["swept", "assumed", "measured", "spec"];
-    const viewsOf = ({ result }) => {
-      const leanings = facts.leanings(result);
-      return Object.entries(facts.machines(result)).map(([machine, { figures }]) => {
-        const changes = leanings[machine] || {},
-          asked = machine in leanings;
-        const sorted = figures
-          .map((figure) => ({ ...figure, change: changes[figure.key] }))
-          .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (b.change || 0) - (a.change || 0));
-        return { choices: { machine }, machine, asked, figures: sorted };
-      });
-    };
-    return {
-      id: "assumptions",
-      title: "Assumptions and sources",
-      views: viewsOf,
-      says: (view) => {
-        const assumed = view.figures.filter((figure) => figure.kind === "assumed"),
-          leaned = assumed.filter((figure) => figure.change);
-        return (
-          `What ${view.machine} is taken to be: ${assumed.length} of ${view.figures.length} figures are assumed. ` +
-          (leaned.length
-            ? `The answer leans most on ${leaned[0].key}: were it 10 % off, times would change by ` +
-              `${format.percent(leaned[0].change)}.`
-            : view.asked
-              ? "None of them changes the answer by 1 % or more when it is 10 % off."
-              : "How much an answer leans on them, dculab predict and dculab study say.")
-        );
-      },
-      table: (view) => ({
-        columns: ["figure", "value", "kind", "if 10 % off", "source"],
-        words: true,
-        rows: view.figures.map((figure) => [
-          figure.key,
-          figure.value,
-          figure.kind,
-          figure.change ? format.percent(figure.change) : "",
-          figure.source,
-        ]),
-      }),
-    };
-  })(),
-);
+// Every figure of a machine and its source, those that nobody published or measured first: a table, no drawing.
+import * as d3 from "d3";
+import { facts } from "../facts.js";
+import { format } from "../format.js";
+
+const order = ["swept", "assumed", "measured", "spec"];
+
+const views = ({ result }) => {
+  const leanings = facts.leanings(result);
+  return Object.entries(facts.machines(result)).map(([machine, { figures }]) => ({
+    choices: { machine },
+    machine,
+    asked: machine in leanings,
+    figures: d3.sort(
+      figures.map((figure) => ({ ...figure, change: leanings[machine]?.[figure.key] })),
+      (a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (b.change ?? 0) - (a.change ?? 0),
+    ),
+  }));
+};
+
+const leansOn = ({ figures, asked }) => {
+  const most = figures.find(({ kind, change }) => kind === "assumed" && change);
+  if (most)
+    return `The answer leans most on ${most.key}: were it 10 % off, times would change by ${format.percent(most.change)}.`;
+  return asked
+    ? "None of them changes the answer by 1 % or more when it is 10 % off."
+    : "How much an answer leans on them, dculab predict and dculab study say.";
+};
+
+export const assumptionsChart = {
+  id: "assumptions",
+  title: "Assumptions and sources",
+  views,
+  says: (view) => {
+    const assumed = view.figures.filter(({ kind }) => kind === "assumed").length;
+    return `What ${view.machine} is taken to be: ${assumed} of ${view.figures.length} figures are assumed. ${leansOn(view)}`;
+  },
+  table: ({ figures }) => ({
+    columns: ["figure", "value", "kind", "if 10 % off", "source"],
+    words: true,
+    rows: figures.map(({ key, value, kind, change, source }) => [
+      key,
+      value,
+      kind,
+      change ? format.percent(change) : "",
+      source,
+    ]),
+  }),
+};

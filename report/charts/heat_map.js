@@ -1,232 +1,206 @@
 // Group size against block size: how much slower each choice is than the best one.
-charts.push(
-  (() => {
-    const heads = "KV heads",
-      block = "block";
-    const isBoth = (named) => named[heads] !== undefined && named[block] !== undefined;
-    const others = (named) =>
-      Object.fromEntries(Object.entries(named).filter(([key]) => key !== heads && key !== block));
+//
+// heatMap({cells, measure, unit}, width) -> SVG
+//   cells     [{heads, block, worse, shown, chosen, bound, others}]: `worse` is a share (0 is the best), `shown` the
+//             value itself as text, `others` more [[name, value]] of its mark
+//   measure   what `shown` is; unit: what `worse` is a share of, beside the scale of colours
+import { cell, text } from "@observablehq/plot";
+import * as d3 from "d3";
+import { chart } from "../chart.js";
+import { svg, textWidth } from "../dom.js";
+import { facts } from "../facts.js";
+import { format, metrics } from "../format.js";
+import { tagged } from "../marks.js";
 
-    // Points that differ in the two axes alone make a view. `value` is better when it is small.
-    const viewsOf = (points, describe) => {
-      const groups = d3
-        .nest()
-        .key((point) => JSON.stringify(point.choices))
-        .entries(points);
-      return groups
-        .map(({ values }) => {
-          const best = d3.min(values, (each) => each.value);
-          const cells = values.map((each) => ({ ...each, worse: each.value / best - 1 }));
-          return { choices: values[0].choices, cells, ...describe };
-        })
-        .filter(({ cells }) => cells.length > 1);
-    };
-    const ofSweeps = (result) =>
-      viewsOf(
-        facts.sweeps(result).flatMap((sweep) =>
-          sweep.points
-            .filter((point) => isBoth(point.named))
-            .map((point) => ({
-              choices: { ...sweep.choices, ...others(point.named) },
-              heads: Number(point.named[heads]),
-              block: Number(point.named[block]),
-              value: point.step_seconds,
-              shown: format.time(point.step_seconds),
-              chosen: facts.isChosen(point, sweep),
-              tied: facts.isChosen(point, sweep) && (sweep.recommendation.block_sizes || {}).indistinguishable,
-              bound: point.bound,
-            })),
-        ),
-        { measure: "step", unit: "time of a step" },
-      );
-    const ofSimulations = (result) =>
-      viewsOf(
-        facts
-          .simulations(result)
-          .filter((each) => isBoth(each.named))
-          .map((each) => ({
-            choices: others(each.named),
-            heads: Number(each.named[heads]),
-            block: Number(each.named[block]),
-            value: 1 / each.output_tokens_per_second,
-            shown: `${format.number(each.output_tokens_per_second)} tokens/s`,
-            chosen: each.best,
-          })),
-        { measure: "output", unit: "time of an output token" },
-      );
+const heads = "KV heads",
+  block = "block";
+const isBoth = ({ named }) => named[heads] !== undefined && named[block] !== undefined;
+const othersOf = (named) => Object.fromEntries(Object.entries(named).filter(([key]) => key !== heads && key !== block));
 
-    // Of a search: each cell is the best point there that meets the constraints.
-    const ofSearches = (result) =>
-      facts.searches(result).flatMap(({ choices, best, pairs, objective: { goal, metric } }) => {
-        const [title, text] = metrics.of(metric);
-        const cellOf = (point) => {
-          const named = facts.titled(point.choices);
-          return {
-            choices,
-            heads: Number(named[heads]),
-            block: Number(named[block]),
-            value: goal === "minimize" ? point[metric] : 1 / point[metric],
-            shown: text(point[metric]),
-            chosen: point.point === best[0].point,
-            bound: point.bound,
-            others: Object.entries(others(named)),
-          };
-        };
-        const says =
-          "Each cell is the best point that the search found there: in percent, " +
-          (goal === "minimize" ? `how much more ${title} it has than the best of all` : `how much more ${title} the best of all has`) +
-          "; the frame marks that one. ";
-        const cells = pairs.filter((point) => point[metric] > 0).map(cellOf);
-        return viewsOf(cells, { measure: title, unit: "behind the best", says, praise: "best" });
-      });
+// Points that differ in the two axes alone make a view. `value` is better when it is small.
+const viewsOf = (points, describe) =>
+  d3
+    .groups(points, (point) => JSON.stringify(point.choices))
+    .map(([, values]) => {
+      const best = d3.min(values, (each) => each.value);
+      const cells = values.map((each) => ({ ...each, worse: each.value / best - 1 }));
+      return { choices: values[0].choices, cells, ...describe };
+    })
+    .filter(({ cells }) => cells.length > 1);
+const cellOf = (named, rest) => ({ heads: Number(named[heads]), block: Number(named[block]), ...rest });
 
-    // Black or white, whichever is told apart better (luminance as WCAG defines it).
-    const inkOn = (background) => {
-      const { r, g, b } = d3.rgb(background);
-      const [red, green, blue] = [r, g, b].map((each) =>
-        each / 255 <= 0.04045 ? each / 3294.6 : ((each / 255 + 0.055) / 1.055) ** 2.4,
-      );
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
-    };
-
-    const drawCells = (area, view, x, y, color) => {
-      const cells = area.plot
-        .selectAll(".cell")
-        .data(view.cells)
-        .join("rect")
-        .attr("class", "cell")
-        .attr("x", (cell) => x(cell.block))
-        .attr("y", (cell) => y(cell.heads))
-        .attr("width", x.bandwidth())
-        .attr("height", y.bandwidth())
-        .attr("rx", 3)
-        .style("fill", (cell) => color(cell.worse));
-      marks.describe(cells, (cell) => ({
-        title: `${cell.heads} KV heads, block ${cell.block}`,
-        lines: [
-          [view.measure, cell.shown],
-          ["against the best", `+${format.percent(cell.worse)}`],
-          ...(cell.bound ? [["bound", cell.bound]] : []),
-          ...(cell.others || []),
-          ...(cell.chosen ? [["", "recommended"]] : []),
-        ],
-      }));
-      area.plot
-        .selectAll(".chosen")
-        .data(view.cells.filter((cell) => cell.chosen))
-        .join("rect")
-        .attr("class", "chosen")
-        .attr("rx", 3)
-        .attr("x", (cell) => x(cell.block))
-        .attr("y", (cell) => y(cell.heads))
-        .attr("width", x.bandwidth())
-        .attr("height", y.bandwidth());
-    };
-
-    // In each cell how much worse it is, where there is room in all of them.
-    const drawValues = (area, view, x, y, color) => {
-      const text = (cell) =>
-        cell.worse === 0
-          ? "best"
-          : `+${(100 * cell.worse).toFixed(cell.worse < 0.0995 ? 1 : 0)}${x.bandwidth() > 52 ? " %" : ""}`;
-      if (d3.max(view.cells, (cell) => axes.textWidth(text(cell), 11)) >= x.bandwidth() - 2) return;
-      area.plot
-        .selectAll(".value")
-        .data(view.cells)
-        .join("text")
-        .attr("class", "value")
-        .style("pointer-events", "none")
-        .attr("x", (cell) => x(cell.block) + x.bandwidth() / 2)
-        .attr("y", (cell) => y(cell.heads) + y.bandwidth() / 2)
-        .attr("dy", "0.35em")
-        .attr("text-anchor", "middle")
-        .style("font-size", "11px")
-        .style("fill", (cell) => inkOn(color(cell.worse)))
-        .text(text);
-    };
-
-    const draw = (container, view) => {
-      const rows = Array.from(new Set(view.cells.map((cell) => cell.heads))).sort(d3.descending);
-      const columns = Array.from(new Set(view.cells.map((cell) => cell.block))).sort(d3.ascending);
-      const area = axes.frame(container, {
-        title: "Group size and block size",
-        height: rows.length * 44,
-        margin: { top: 30, right: 12, bottom: 88, left: 44 },
-      });
-      const x = d3.scaleBand().domain(columns).range([0, area.width]).padding(0.04);
-      const y = d3.scaleBand().domain(rows).range([0, area.height]).padding(0.06);
-      const worst = Math.max(
-        d3.max(view.cells, (cell) => cell.worse),
-        1e-6,
-      );
-      const color = (worse) => d3.interpolateCividis(1 - Math.log1p(worse) / Math.log1p(worst));
-      axes.bottom(area, x, "block size, tokens", (value) => value);
-      axes.left(area, y, "KV heads", (value) => value);
-      area.plot.selectAll(".tick line, .domain").remove();
-      drawCells(area, view, x, y, color);
-      drawValues(area, view, x, y, color);
-      drawScale(area, view, color, worst);
-    };
-
-    const drawScale = (area, view, color, worst) => {
-      const long = Math.min(260, area.width - 8),
-        steps = 40,
-        group = area.plot.append("g").attr("transform", `translate(0,${area.height + 58})`);
-      for (let step = 0; step < steps; ++step)
-        group
-          .append("rect")
-          .attr("x", (step * long) / steps)
-          .attr("width", long / steps + 0.5)
-          .attr("height", 10)
-          .style("fill", color(Math.expm1((step / (steps - 1)) * Math.log1p(worst))));
-      group.append("text").attr("class", "soft").attr("y", 24).text(`best`);
-      group
-        .append("text")
-        .attr("class", "soft")
-        .attr("y", 24)
-        .attr("x", long)
-        .attr("text-anchor", "end")
-        .text(`+${format.percent(worst)} ${view.unit}`);
-    };
-
-    const spanOf = (cells, key, other) => {
-      const best = cells.reduce((a, b) => (b.value < a.value ? b : a));
-      return d3.max(
-        cells.filter((cell) => cell[other] === best[other]),
-        (cell) => cell.worse,
-      );
-    };
-    return {
-      id: "heat-map",
-      title: "Group size against block size",
-      draw,
-      views: ({ result }) => [...ofSweeps(result), ...ofSimulations(result), ...ofSearches(result)],
-      says: (view) => {
-        const best = view.cells.reduce((a, b) => (b.value < a.value ? b : a));
-        const byBlock = spanOf(view.cells, "block", "heads"),
-          byHeads = spanOf(view.cells, "heads", "block");
-        const kinds = (side) => new Set(view.cells.map((cell) => cell[side])).size;
-        const costs = [
-          ...(kinds("heads") > 1 ? [`other KV heads cost up to +${format.percent(byHeads)}`] : []),
-          ...(kinds("block") > 1 ? [`other block sizes up to +${format.percent(byBlock)}`] : []),
-        ];
-        const chosen = view.cells.find(({ tied }) => tied && tied.length > 1);
-        const tied = chosen
-          ? ` With ${chosen.heads} KV heads blocks of ${chosen.tied.join(", ")} cannot be told apart.`
-          : "";
-        const matters = `${byHeads > byBlock ? "the group size" : "the block size"} matters more`;
-        return (
-          (view.says ||
-            `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the ` +
-              `recommended one. `) +
-          `${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are ${view.praise || "fastest"}; ` +
-          `from there ${costs.join(", ")}${costs.length > 1 ? `: ${matters}` : ""}.${tied}`
-        );
-      },
-      table: (view) => ({
-        columns: ["KV heads", "block", view.measure, "against the best"],
-        rows: view.cells.map((cell) => [cell.heads, cell.block, cell.shown, `+${format.percent(cell.worse)}`]),
+const ofSweeps = (result) => {
+  const points = facts.sweeps(result).flatMap((sweep) =>
+    sweep.points.filter(isBoth).map((point) =>
+      cellOf(point.named, {
+        choices: { ...sweep.choices, ...othersOf(point.named) },
+        value: point.step_seconds,
+        shown: format.time(point.step_seconds),
+        chosen: facts.isChosen(point, sweep),
+        tied: facts.isChosen(point, sweep) && sweep.recommendation.block_sizes?.indistinguishable,
+        bound: point.bound,
       }),
-    };
-  })(),
-);
+    ),
+  );
+  return viewsOf(points, { measure: "step", unit: "time of a step" });
+};
+
+const ofSimulations = (result) => {
+  const points = facts
+    .simulations(result)
+    .filter(isBoth)
+    .map((each) =>
+      cellOf(each.named, {
+        choices: othersOf(each.named),
+        value: 1 / each.output_tokens_per_second,
+        shown: `${format.number(each.output_tokens_per_second)} tokens/s`,
+        chosen: each.best,
+      }),
+    );
+  return viewsOf(points, { measure: "output", unit: "time of an output token" });
+};
+
+// Of a search: each cell is the best point there that meets the constraints.
+const ofSearches = (result) =>
+  facts.searches(result).flatMap(({ choices, best, pairs, objective: { goal, metric } }) => {
+    const [title, shown] = metrics.of(metric),
+      less = goal === "minimize";
+    const says =
+      "Each cell is the best point that the search found there: in percent, " +
+      (less ? `how much more ${title} it has than the best of all` : `how much more ${title} the best of all has`) +
+      "; the frame marks that one. ";
+    const cells = pairs
+      .filter((point) => point[metric] > 0)
+      .map((point) => {
+        const named = facts.titled(point.choices);
+        return cellOf(named, {
+          choices,
+          value: less ? point[metric] : 1 / point[metric],
+          shown: shown(point[metric]),
+          chosen: point.point === best[0].point,
+          bound: point.bound,
+          others: Object.entries(othersOf(named)),
+        });
+      });
+    return viewsOf(cells, { measure: title, unit: "behind the best", says, praise: "best" });
+  });
+
+// Black or white, whichever is told apart better (luminance as WCAG defines it).
+const inkOn = (background) => {
+  const { r, g, b } = d3.rgb(background);
+  const [red, green, blue] = [r, g, b].map((each) =>
+    each / 255 <= 0.04045 ? each / 3294.6 : ((each / 255 + 0.055) / 1.055) ** 2.4,
+  );
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
+};
+
+// The scale of colours below the axis.
+const drawScale = (color, worst, unit) => (_index, _scales, _values, frame) => {
+  const long = Math.min(260, frame.width - frame.marginLeft - frame.marginRight - 8),
+    steps = 40;
+  const at = `translate(${frame.marginLeft},${frame.height - 30})`;
+  const bars = d3.range(steps).map((step) =>
+    svg("rect", {
+      x: (step * long) / steps,
+      width: long / steps + 0.5,
+      height: 10,
+      fill: color(Math.expm1((step / (steps - 1)) * Math.log1p(worst))),
+    }),
+  );
+  return svg(
+    "g",
+    { transform: at, class: "soft" },
+    bars,
+    svg("text", { y: 24, "text-anchor": "start" }, "best"),
+    svg("text", { y: 24, x: long, "text-anchor": "end" }, `+${format.percent(worst)} ${unit}`),
+  );
+};
+
+export const heatMap = ({ cells, measure, unit }, width = 640) => {
+  const rows = d3.sort(new Set(cells.map((each) => each.heads)), d3.descending),
+    columns = d3.sort(new Set(cells.map((each) => each.block)), d3.ascending);
+  const worst = Math.max(1e-6, d3.max(cells, (each) => each.worse));
+  const color = (worse) => d3.interpolateCividis(1 - Math.log1p(worse) / Math.log1p(worst));
+  const left = 44,
+    right = 12,
+    band = ((width - left - right) / columns.length) * 0.96;
+  // In each cell how much worse it is, where there is room in all of them.
+  const percent = ({ worse }) =>
+    worse === 0 ? "best" : `+${(100 * worse).toFixed(worse < 0.0995 ? 1 : 0)}${band > 52 ? " %" : ""}`;
+  const fit = d3.max(cells, (each) => textWidth(percent(each), 11)) < band - 2;
+  const place = { x: "block", y: "heads" };
+  const chosen = cells.filter((each) => each.chosen);
+  const describe = (each) => ({
+    title: `${each.heads} KV heads, block ${each.block}`,
+    lines: [
+      [measure, each.shown],
+      ["against the best", `+${format.percent(each.worse)}`],
+      ...(each.bound ? [["bound", each.bound]] : []),
+      ...(each.others ?? []),
+      ...(each.chosen ? [["", "recommended"]] : []),
+    ],
+  });
+  return chart({
+    title: "Group size and block size",
+    width,
+    height: rows.length * 44,
+    left,
+    right,
+    bottom: 88,
+    x: { type: "band", domain: columns, padding: 0.04, label: "block size, tokens", text: String, bare: true },
+    y: { type: "band", domain: rows, padding: 0.06, label: "KV heads", text: String, bare: true },
+    marks: [
+      cell(cells, {
+        ...place,
+        rx: 3,
+        fill: { value: (each) => color(each.worse), scale: null },
+        render: tagged(cells, "cell", describe),
+      }),
+      cell(chosen, { ...place, rx: 3, fill: "none", render: tagged(chosen, "chosen") }),
+      fit
+        ? text(cells, { ...place, text: percent, className: "value", fill: (each) => inkOn(color(each.worse)) })
+        : [],
+      drawScale(color, worst, unit),
+    ],
+  });
+};
+
+const spanOf = (cells, best, other) =>
+  d3.max(
+    cells.filter((each) => each[other] === best[other]),
+    (each) => each.worse,
+  );
+
+const says = (view) => {
+  const { cells } = view,
+    best = d3.least(cells, (each) => each.value);
+  const byBlock = spanOf(cells, best, "heads"),
+    byHeads = spanOf(cells, best, "block");
+  const differ = (side) => new Set(cells.map((each) => each[side])).size > 1;
+  const costs = [
+    ...(differ("heads") ? [`other KV heads cost up to +${format.percent(byHeads)}`] : []),
+    ...(differ("block") ? [`other block sizes up to +${format.percent(byBlock)}`] : []),
+  ];
+  const like = cells.find(({ tied }) => tied?.length > 1);
+  const intro =
+    view.says ??
+    `How much longer the ${view.unit} is than with the best choice, in percent; the frame marks the recommended one. `;
+  const matters = costs.length > 1 ? `: ${byHeads > byBlock ? "the group size" : "the block size"} matters more` : "";
+  return (
+    `${intro}${best.heads} KV head${best.heads === 1 ? "" : "s"} in blocks of ${best.block} are ` +
+    `${view.praise ?? "fastest"}; from there ${costs.join(", ")}${matters}.` +
+    (like ? ` With ${like.heads} KV heads blocks of ${like.tied.join(", ")} cannot be told apart.` : "")
+  );
+};
+
+export const heatMapChart = {
+  id: "heat-map",
+  title: "Group size against block size",
+  views: ({ result }) => [...ofSweeps(result), ...ofSimulations(result), ...ofSearches(result)],
+  says,
+  draw: heatMap,
+  table: (view) => ({
+    columns: ["KV heads", "block", view.measure, "against the best"],
+    rows: view.cells.map((each) => [each.heads, each.block, each.shown, `+${format.percent(each.worse)}`]),
+  }),
+};

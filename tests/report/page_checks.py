@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 # Texts that leave their drawing, and texts of one drawing that lie on each other.
 MISPLACED = """(() => {
   const found = [];
-  for (const svg of document.querySelectorAll(".canvas svg")) {
+  for (const svg of document.querySelectorAll(".canvas > svg")) {
     const frame = svg.getBoundingClientRect(), where = svg.closest("section").id + ": ";
     const texts = Array.from(svg.querySelectorAll("text")).map(text => [text.textContent, text.getBoundingClientRect(),
                                                                         text.getAttribute("transform")]);
@@ -14,7 +14,7 @@ MISPLACED = """(() => {
       if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 ||
           box.bottom > frame.bottom + 1)
         found.push(where + text + " is cut off");
-    const upright = texts.filter(([, , transform]) => !transform);
+    const upright = texts.filter(([, , transform]) => !/rotate/.test(transform));
     upright.forEach(([text, a], index) => upright.slice(index + 1).forEach(([other, b]) => {
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
@@ -40,7 +40,7 @@ MENUS = """(() => {
 })()""".replace("MISPLACED", MISPLACED)
 
 EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
-  .map(each => [each.id, svgExport.text(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
+  .map(each => [each.id, dculab.svgText(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
                 each.querySelectorAll(".canvas .mark").length, getComputedStyle(document.body).backgroundColor])"""
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -107,7 +107,7 @@ def check_theme(browser, path):
 def check_keyboard(browser, path):
     """A chart is one stop of the tab key; arrow keys go through its marks, and each one says what it is."""
     browser.open(path)
-    stops = browser.evaluate("""Array.from(document.querySelectorAll(".canvas svg"),
+    stops = browser.evaluate("""Array.from(document.querySelectorAll(".canvas > svg"),
       svg => svg.querySelectorAll(".mark[tabindex='0']").length)""")
     assert stops and all(count == 1 for count in stops), stops
     browser.evaluate("""document.querySelector(".mark[tabindex='0']").focus()""")
@@ -121,13 +121,12 @@ def check_keyboard(browser, path):
     assert second.startswith(shown), (second, shown)
 
 
-def axis(browser, section, which, number=0):
-    """Where values of a section's axis stand, from its ticks: [(value, pixels)]."""
-    ticks = browser.evaluate(f"""Array.from(document.querySelectorAll("#{section} .axis-{which}")[{number}]
-      .querySelectorAll(".tick"), tick => [tick.__data__, tick.getAttribute("transform")])""")
+def axis(browser, section, which):
+    """Where values of a section's axis stand, from the numbers on it: [(value, pixels)]."""
+    ticks = browser.evaluate(f"""Array.from(document.querySelectorAll("#{section} .tick-{which}"),
+      tick => [tick.__data__, tick.getAttribute("transform")])""")
     coordinate = 0 if which == "x" else 1
-    # D3 5 draws its ticks half a pixel further, so that lines are sharp.
-    return [(value, float(place[len("translate("):-1].split(",")[coordinate]) - 0.5) for value, place in ticks]
+    return [(value, float(place[len("translate("):-1].split(",")[coordinate])) for value, place in ticks]
 
 
 def data_of(browser, selector):

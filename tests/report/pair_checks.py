@@ -8,7 +8,7 @@ from step_checks import HALF_A_PIXEL, at, place
 
 def fills(browser):
     return browser.evaluate("""Array.from(document.querySelectorAll("#predicted-measured .mark"),
-      mark => mark.style.fill)""")
+      mark => mark.getAttribute("fill"))""")
 
 
 def check_compare(browser, result):
@@ -32,7 +32,7 @@ def check_pairs(browser, points, interval):
         assert (mark["datum"]["low"], mark["datum"]["high"]) == (low, high)
         outside += not low <= mark["datum"]["measured"] <= high
     bad = browser.evaluate("""Array.from(document.querySelectorAll("#predicted-measured .mark"))
-      .filter(mark => mark.style.fill === "var(--bad)").length""")
+      .filter(mark => mark.getAttribute("fill") === "var(--bad)").length""")
     assert bad == outside, (bad, outside)
 
 

@@ -202,7 +202,8 @@ def check_hostile_names(browser, folder):
 
 def check_file(page):
     text = page.read_text(encoding="utf-8")
-    assert "Content-Security-Policy" in text and "Redistribution and use in source and binary forms" in text
+    assert "Content-Security-Policy" in text and "Permission to use, copy, modify, and/or distribute" in text
+    assert "@observablehq/plot 0." in text and "d3-scale 4." in text
     assert "@DATA@" not in text and "@TITLE@" not in text
     refused = run(*COMMANDS["predict"], "--report", "/nowhere/page.html")
     assert refused.returncode == 2 and refused.stdout == "" and "/nowhere/page.html" in refused.stderr

@@ -47,7 +47,7 @@ def check_bars(browser, step):
     for mark in data_of(browser, "#time-by-op .mark"):
         length[mark["datum"]["row"]] = length.get(mark["datum"]["row"], 0) + mark["box"][2]
     for row, seconds in [("whole step", step["step_seconds"]), *((op["op"], op["seconds"]) for op in step["ops"])]:
-        assert abs(length[row] - max(1, place(x, seconds, False))) < 4, (row, length[row])
+        assert abs(length[row] - max(1, place(x, seconds, False) - place(x, 0, False))) < 4, (row, length[row])
 
 
 def check_hit_rates(browser, step):
