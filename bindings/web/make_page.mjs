@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { bundled } from "../../report/bundle.mjs";
+import { bundled } from "../../report/bundled.mjs";
 
 const [root, loader, binary, version, output] = process.argv.slice(2);
 const read = (...parts) => readFileSync(path.join(...parts), "utf8");
@@ -22,14 +22,14 @@ const shippedFiles = () => {
 };
 
 const page = path.join(root, "bindings", "web", "page");
-const { script, licences } = await bundled(path.join(page, "main.js"));
+const { script } = await bundled(path.join(page, "main.js"));
 const parts = {
   STYLE: read(root, "report", "charts.css") + read(page, "page.css"),
   VERSION: version,
   SIMULATOR: packed(readFileSync(binary)),
   FILES: packed(JSON.stringify(shippedFiles())),
   LOADER: readFileSync(loader, "utf8"),
-  SCRIPT: `/* This page contains:\n\n${licences}\n*/\n${script}`,
+  SCRIPT: script,
 };
 const whole = read(page, "page.html").replace(/@([A-Z]+)@/g, (text, name) => parts[name] ?? text);
 writeFileSync(output, whole);
