@@ -7,6 +7,8 @@ install(TARGETS dculab_core dculab_fields dculab_files dculab_model dculab_model
   EXPORT dculabTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core fields files model lower sim config study DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dculab
   FILES_MATCHING PATTERN "*.hpp" REGEX "/study/measure$" EXCLUDE)
+# The page that the preset `web` built, if it did.
+install(FILES build/web/lab.html DESTINATION ${CMAKE_INSTALL_DATADIR}/dculab OPTIONAL)
 install(DIRECTORY hwmodels scenarios stacks DESTINATION ${CMAKE_INSTALL_DATADIR}/dculab)
 install(EXPORT dculabTargets NAMESPACE dculab:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dculab)
 write_basic_package_version_file(dculabConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -21,7 +21,7 @@ function(dculab_page output entry page)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${NODE_PROGRAM} ${bundle} ${entry} ${page} ${output} ${ARGN}
-    DEPENDS ${bundle} ${entry} ${page} ${ARGN} ${npm_packages}
+    DEPENDS ${bundle} ${PROJECT_SOURCE_DIR}/report/bundled.mjs ${entry} ${page} ${ARGN} ${npm_packages}
     DEPFILE ${output}.d
     COMMENT "Page of charts ${page}"
     VERBATIM)

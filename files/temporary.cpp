@@ -30,7 +30,8 @@ Descriptor open_folder(int beside, const char* name) {
 // What is in a folder, without taking memory: perhaps there is none left. What cannot be removed stays.
 void remove_entries(int folder) noexcept {
   alignas(dirent64) std::array<char, 4096> entries{};
-  for (ssize_t size = 0; (size = ::getdents64(folder, entries.data(), entries.size())) > 0;)
+  auto* const first = reinterpret_cast<dirent64*>(entries.data());  // C libraries differ in what they take
+  for (ssize_t size = 0; (size = ::getdents64(folder, first, entries.size())) > 0;)
     for (ssize_t place = 0; place < size;) {
       const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + place);
       place += entry->d_reclen;

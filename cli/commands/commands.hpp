@@ -25,6 +25,7 @@ void add_show(CLI::App& app);
 void add_schema(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_recommend(CLI::App& app);
+void add_page(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
   add_study(app);
@@ -45,6 +46,7 @@ inline void add_commands(CLI::App& app) {
   add_regroup(app);
   add_show(app);
   add_schema(app);
+  add_page(app);
 }
 
 }  // namespace dculab::cli

@@ -23,6 +23,27 @@ std::vector<std::pair<std::string, double>> PricedOp::hit_rates() const {
   return by_level;
 }
 
+std::vector<std::pair<std::string, Seconds>> PricedOp::terms() const {
+  std::vector<std::pair<std::string, Seconds>> terms;
+  const auto add = [&](const char* name, Seconds time) { terms.emplace_back(name, op.count * time); };
+  add("launch", price.launch);
+  add("look_ups", price.lookups);
+  add("chain", price.chain);
+  add("refill", price.refill);
+  add("adding", price.adding);
+  add("compute", price.compute);
+  add("memory", price.memory);
+  add("dram_in_turn", price.in_turn);
+  add("latency", price.latency);
+  return terms;
+}
+
+std::optional<double> PricedOp::empty_slots() const {
+  if (op.kind != OpKind::attention_decode && op.kind != OpKind::attention_prefill) return std::nullopt;
+  const double slots = op.attention.padded_tokens;
+  return slots > 0 ? 1 - op.attention.context_tokens / slots : 0;
+}
+
 std::vector<PricedOp> priced_ops(const StepPlan& plan, const sim::StepPrice& price, const sim::Machine& machine) {
   const bool several = std::ranges::any_of(plan.ops, [](const Op& op) { return op.layer_kind > 0; });
   std::vector<PricedOp> ops;

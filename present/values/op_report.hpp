@@ -1,6 +1,7 @@
 // The ops of a priced step: what they are called in tables, and their fields in JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,11 @@ struct PricedOp {
   // By the name of the memory level.
   [[nodiscard]] std::vector<std::pair<std::string, Bytes>> bytes() const;
   [[nodiscard]] std::vector<std::pair<std::string, double>> hit_rates() const;
+  // What its time is made of, by the terms of the cost law (sim/cost/step_price.hpp). Those up to `adding` add up; of
+  // the others it is a smooth maximum.
+  [[nodiscard]] std::vector<std::pair<std::string, Seconds>> terms() const;
+  // Of attention, whose KV blocks have slots without a token.
+  [[nodiscard]] std::optional<double> empty_slots() const;
 };
 
 // All of the plan's. Preconditions: `price` is of `plan` on `machine`; all three outlive what is returned.
@@ -51,6 +57,12 @@ struct FieldList<present::PricedOp> {
       field("flops", "arithmetic; 2 for a multiply-add", [](const Op& each) { return each.op.flops * each.op.count; }),
       field("bytes", "that reach each memory level", &Op::bytes),
       field("hit_rate", "of those, by memory level; 1 in the last", unit::share, &Op::hit_rates),
+      field("terms_seconds",
+            "what the time is made of: launch, look_ups, chain, refill and adding add up, the larger of the rest, "
+            "compute, memory, dram_in_turn and latency, hides the others",
+            &Op::terms),
+      field("empty_slots", "of attention: share of its KV blocks' slots that hold no token", unit::share,
+            &Op::empty_slots),
       field("effective_latency_seconds", "latency of a load, weighted by where it hits",
             [](const Op& each) { return each.price.effective_latency; }),
       field("layer_kind",

@@ -112,6 +112,15 @@ std::vector<fs::path> data_folders() {
   return folders;
 }
 
+std::optional<fs::path> find_lab_page() {
+  std::error_code ignored;
+  const fs::path here = fs::current_path(ignored);  // where copies of it are, too
+  for (const fs::path& data : data_folders())
+    for (const fs::path& page : {data / "build" / "web" / "lab.html", data / "lab.html"})
+      if (page.parent_path() != here && fs::is_regular_file(page, ignored)) return page;
+  return std::nullopt;
+}
+
 std::optional<fs::path> try_find_stack_file(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) ? std::optional<fs::path>(path) : std::nullopt;
@@ -152,6 +161,11 @@ fs::path find_scenario(const std::string& name_or_file) { return find(name_or_fi
 std::optional<fs::path> try_find_model(const std::string& name_or_folder) { return try_find(name_or_folder, kModel); }
 std::vector<std::string> machine_names() {
   const std::set<std::string> names = names_of(kMachine);
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> model_names() {
+  const std::set<std::string> names = names_of(kModel);
   return {names.begin(), names.end()};
 }
 

@@ -12,6 +12,9 @@ namespace dculab::study {
 // the source tree the program was built from.
 [[nodiscard]] std::vector<std::filesystem::path> data_folders();
 
+// The page of `dculab page`: installed beside those, or built in the source tree by the preset `web`.
+[[nodiscard]] std::optional<std::filesystem::path> find_lab_page();
+
 // A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names, or names
 // the option that writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
@@ -34,6 +37,8 @@ namespace dculab::study {
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
 // All names under hwmodels, in order.
 [[nodiscard]] std::vector<std::string> machine_names();
+// All names under scenarios/models, in order.
+[[nodiscard]] std::vector<std::string> model_names();
 [[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 
 }  // namespace dculab::study

@@ -23,6 +23,7 @@ ALLOWED = {
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
+    "bindings": {"present", "study", "config", "sim", "model", "fields", "core"},
 }
 
 # Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.

@@ -1,0 +1,35 @@
+// What the simulator says of a configuration. Each part is asked for when a chart wants it.
+import { modelPath, scenarioOf } from "./configuration.js";
+
+const batches = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+export const blockSizes = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+// Throws an Error with the simulator's words.
+const checked = (answer) => {
+  if (answer.error) throw new Error(answer.error);
+  return answer;
+};
+
+export const answersOf = (simulator, names, side) => {
+  if (side.config) simulator.putOnce(`${modelPath(side)}/config.json`, side.config);
+  const ask = (kind, scenario) => checked(simulator.ask({ ask: kind, scenario }));
+  const predict = (phase, batch) => ask("predict", scenarioOf(side, { phase, batch }));
+  const study = (key, values) => {
+    const { machines } = ask("study", scenarioOf(side, { sweep: { [key]: values } }));
+    return machines[0];
+  };
+  return {
+    side,
+    decode: () => predict("decode", side.batch),
+    prefill: () => predict("prefill", 1),
+    blocks: () => study("kv_cache.block_size", takenBlocks(names, side)),
+    batches: () => study("workload.batch", batches),
+    footprint: () => ask("footprint", { ...scenarioOf(side), deployment: undefined }),
+  };
+};
+
+// Block sizes that the kernels of a stack take.
+export const takenBlocks = (names, { stack }) => {
+  const taken = names.stacks[stack]?.block_sizes ?? [];
+  return taken.length ? taken : blockSizes;
+};

@@ -1,0 +1,136 @@
+// The settings of one configuration: menus, a place to drop a config.json, and sliders.
+import { html } from "../../../report/dom.js";
+import { takenBlocks } from "./answers.js";
+
+const powers = (from, to) => {
+  const values = [];
+  for (let value = from; value <= to; value *= 2) values.push(value);
+  return values;
+};
+const weights = ["", "f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int8", "gptq-int4", "gptq-int4-g32"];
+const contexts = powers(128, 131072).flatMap((value) => (value < 131072 ? [value, value * 1.5] : [value]));
+const count = (value, noun) => `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+
+// A slider over `values`: {element, show(value, values)}.
+const slider = (id, name, textOf, change) => {
+  let values = [];
+  const input = html("input", {
+    type: "range",
+    id,
+    min: 0,
+    step: 1,
+    input: () => {
+      say();
+      change(values[Number(input.value)]);
+    },
+  });
+  const output = html("output", { for: id });
+  const say = () => {
+    output.textContent = textOf(values[Number(input.value)]);
+    input.setAttribute("aria-valuetext", output.textContent);
+  };
+  const nearest = (wanted) =>
+    values.reduce((best, value, at) => (Math.abs(value - wanted) < Math.abs(values[best] - wanted) ? at : best), 0);
+  return {
+    element: html("div", { class: "slider" }, html("label", { for: id }, name), output, input),
+    show: (value, offered, disabled = false) => {
+      values = offered;
+      input.max = values.length - 1;
+      input.value = nearest(value);
+      input.disabled = disabled || values.length < 2;
+      say();
+      if (disabled) output.textContent = "latents: no KV heads";
+    },
+  };
+};
+
+const menu = (id, name, change) => {
+  const select = html("select", { id, change: () => change(select.value) });
+  return {
+    element: html("label", { for: id }, name, select),
+    show: (value, offered) => {
+      const options = offered.some(([each]) => each === value) ? offered : [[value, value], ...offered];
+      select.replaceChildren(...options.map(([each, text]) => html("option", { value: each }, text)));
+      select.value = value;
+    },
+  };
+};
+
+const plain = (values) => values.map((value) => [value, value]);
+
+// Reads the file that a person chose or dropped.
+const readConfig = async (file, change) => {
+  if (!file) return;
+  const text = await file.text();
+  let content;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    content = {};
+  }
+  const name = String(content._name_or_path || file.name.replace(/\.json$/, "")).split("/").pop();
+  change({ model: name.replace(/[^\w.-]/g, "-") || "model", config: JSON.stringify(content), kv_heads: 0 });
+};
+
+const dropPlace = (id, change) => {
+  const input = html("input", {
+    type: "file",
+    id,
+    accept: ".json,application/json",
+    change: () => readConfig(input.files[0], change),
+  });
+  const place = html("label", { class: "drop", for: id }, "Another model: drop its config.json, or choose it", input);
+  for (const event of ["dragenter", "dragover", "dragleave", "drop"])
+    place.addEventListener(event, (each) => {
+      each.preventDefault();
+      place.classList.toggle("over", event === "dragenter" || event === "dragover");
+      if (event === "drop") readConfig(each.dataTransfer.files[0], change);
+    });
+  return place;
+};
+
+// `change({key: value, ...})` is called for what a person changes. Returns {element, show(side, heads)}; heads:
+// {own, choices} of the model, or null where it has none.
+export const settingsOf = (label, names, change) => {
+  const id = (key) => `${label}-${key}`;
+  const of = (key) => (value) => change({ [key]: value });
+  const menus = {
+    machine: menu(id("machine"), "Machine", of("machine")),
+    stack: menu(id("stack"), "Stack", of("stack")),
+    model: menu(id("model"), "Model", (model) => change({ model, config: "", kv_heads: 0 })),
+    weights: menu(id("weights"), "Weights", of("weights")),
+    kv_cache_dtype: menu(id("kv_cache_dtype"), "KV dtype", of("kv_cache_dtype")),
+  };
+  const sliders = {
+    batch: slider(id("batch"), "Batch", (value) => count(value, "sequence"), of("batch")),
+    context: slider(id("context"), "Context", (value) => count(value, "token"), of("context")),
+    kv_heads: slider(id("kv_heads"), "KV heads", (value) => count(value ?? 0, "head"), of("kv_heads")),
+    block_size: slider(id("block_size"), "KV block", (value) => count(value, "token"), of("block_size")),
+    tensor_parallel_size: slider(
+      id("tensor_parallel_size"), "Tensor parallel", (value) => count(value, "device"), of("tensor_parallel_size")),
+  };
+  const problem = html("p", { class: "problem", role: "alert", hidden: "" });
+  const element = html(
+    "fieldset",
+    { class: "settings", id: `settings-${label}` },
+    html("legend", {}, `Configuration ${label}`),
+    html("div", { class: "menus" }, Object.values(menus).map((each) => each.element), dropPlace(id("config"), change)),
+    html("div", { class: "sliders" }, Object.values(sliders).map((each) => each.element)),
+    problem,
+  );
+  const show = (side, heads, error) => {
+    menus.machine.show(side.machine, plain(Object.keys(names.machines)));
+    menus.stack.show(side.stack, plain(names.machines[side.machine] ?? []));
+    menus.model.show(side.model, side.config ? [[side.model, `${side.model} (dropped)`], ...plain(names.models)] : plain(names.models));
+    menus.weights.show(side.weights, weights.map((each) => [each, each || "as the checkpoint"]));
+    menus.kv_cache_dtype.show(side.kv_cache_dtype, plain(names.kv_formats));
+    sliders.batch.show(side.batch, powers(1, 512));
+    sliders.context.show(side.context, contexts);
+    sliders.kv_heads.show(side.kv_heads || heads?.own || 0, heads?.choices ?? [0], !heads);
+    sliders.block_size.show(side.block_size, takenBlocks(names, side));
+    sliders.tensor_parallel_size.show(side.tensor_parallel_size, powers(1, 16));
+    problem.hidden = !error;
+    problem.textContent = error ?? "";
+  };
+  return { element, show };
+};

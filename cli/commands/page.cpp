@@ -1,0 +1,34 @@
+// `dculab page`: the simulator as a page that opens in a browser, as it was built.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/commands/commands.hpp"
+#include "cli/scenario/file_options.hpp"
+#include "core/error.hpp"
+#include "files/input.hpp"
+#include "files/output.hpp"
+#include "study/scenario/locate.hpp"
+
+namespace dculab::cli {
+namespace {
+
+void copy_page(const std::string& output) {
+  const auto page = study::find_lab_page();
+  if (!page)
+    throw InputError(
+        "this build has no page; build it with `scripts/install-packages --web && cmake --workflow --preset web`, or "
+        "take lab.html from a release");
+  files::write_file_atomically(output, files::read_text(page->string(), files::kLargestText));
+}
+
+}  // namespace
+
+void add_page(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("page", "The simulator with sliders and charts, as one file for a browser");
+  auto output = std::make_shared<std::string>("lab.html");
+  add_output_file(*command, "--output", *output, "Write the page here; lab.html unless given");
+  command->callback([output] { copy_page(*output); });
+}
+
+}  // namespace dculab::cli

@@ -1,0 +1,35 @@
+// `dculab page`: the page that was built, wherever it is, or one line that says how to get it.
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("dculab page copies the page of the data folder", "[main]") {
+  const Folder folder;
+  const std::string data = folder.path("data");
+  fs::create_directories(data);
+  const std::string page = "<!doctype html><title>of this test</title>";
+  (void)folder.write("data/lab.html", page);
+  const std::string copy = folder.path("copy.html");
+  const Finished done = run_in_shell("DCULAB_DATA='" + data + "' \"$@\"", {"page", "--output", copy});
+  REQUIRE(done.exit_code == 0);
+  REQUIRE(read(copy) == page);
+}
+
+TEST_CASE("dculab page says how to build the page where there is none") {
+  if (fs::exists(fs::path(DCULAB_SOURCE_DIR) / "build/web/lab.html")) return;  // then there is one
+  const Folder folder;
+  const Finished done = run_in_shell("\"$@\"", {"page", "--output", folder.path("lab.html")});
+  check_refusal(done, {"no page", "cmake --workflow --preset web", "release"});
+  REQUIRE(folder.entries().empty());
+}
+
+}  // namespace
+}  // namespace dculab::cli::test

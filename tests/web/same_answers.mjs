@@ -1,0 +1,111 @@
+// node same_answers.mjs SIMULATOR.js SIMULATOR.wasm SOURCE_DIR DCULAB_ANSWERS DCULAB COUNT [SEED]: asks the simulator as
+// WebAssembly and as a native program COUNT random questions, and compares every answer. Texts must be equal, numbers to
+// 1e-12: the two C libraries round exp and pow differently in the last place.
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+const [loader, binary, root, native, program, count, seed = "1"] = process.argv.slice(2);
+const tolerance = 1e-12;
+
+// Mulberry32: the same questions for the same seed.
+let randomState = Number(seed);
+const random = () => {
+  randomState = (randomState + 0x6d2b79f5) | 0;
+  let t = Math.imul(randomState ^ (randomState >>> 15), 1 | randomState);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+};
+const one = (values) => values[Math.floor(random() * values.length)];
+
+const start = async () => {
+  const makeSimulator = createRequire(import.meta.url)(path.resolve(loader));
+  const module = await makeSimulator({ wasmBinary: readFileSync(binary) });
+  const put = (name) =>
+    module.ccall("dculab_put_file", null, ["string", "string"], [`/${name}`, readFileSync(path.join(root, name), "utf8")]);
+  for (const folder of ["hwmodels", "stacks"])
+    for (const name of readdirSync(path.join(root, folder))) if (name.endsWith(".yaml")) put(`${folder}/${name}`);
+  for (const name of readdirSync(path.join(root, "scenarios", "models"))) put(`scenarios/models/${name}/config.json`);
+  return (question) => module.ccall("dculab_answer", "string", ["string"], [question]);
+};
+
+// The native program's answers, in order.
+const answersOf = async (questions) => {
+  const child = spawn(native, { cwd: root, env: { ...process.env, DCULAB_DATA: root }, stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.end(questions.map((each) => `${each}\n`).join(""));
+  const answers = [];
+  for await (const line of createInterface({ input: child.stdout })) answers.push(line);
+  return answers;
+};
+
+const questionOf = (names) => {
+  const machine = one(Object.keys(names.machines));
+  const model = one(names.models);
+  const phase = one(["decode", "decode", "prefill"]);
+  const scenario = {
+    model: random() < 0.3 ? { name: model, num_key_value_heads: one([1, 2, 4, 8]) } : model,
+    machine,
+    stack: random() < 0.5 ? "dculab" : one([...names.machines[machine], "dculab"]),
+    kv_cache: { dtype: one(["f16", "f16", "bf16", "fp8_e4m3", "int8"]), block_size: one([1, 8, 16, 16, 32, 64, 128, 256]) },
+    deployment: { tensor_parallel_size: one([1, 1, 1, 2, 4, 8]) },
+    workload: { phase, batch: Math.ceil(2 ** (random() * 9)), context_tokens: Math.ceil(2 ** (4 + random() * 12)) },
+  };
+  if (random() < 0.5) scenario.weights = one(["f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int4", "gptq-int8"]);
+  const ask = one(["predict", "predict", "predict", "predict", "footprint", "study"]);
+  if (ask === "study") scenario.sweep = one([{ "kv_cache.block_size": [8, 16, 64] }, { "workload.batch": [1, 7, 32] }]);
+  return JSON.stringify({ ask, scenario });
+};
+
+let largest = 0;
+// Where two documents differ; "" where they do not.
+const difference = (a, b, where = "") => {
+  if (typeof a === "number" && typeof b === "number") {
+    const off = a === b ? 0 : Math.abs(a - b) / Math.max(Math.abs(a), Math.abs(b));
+    largest = Math.max(largest, off);
+    return off <= tolerance ? "" : `${where}: ${a} and ${b}`;
+  }
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b ? "" : `${where}: ${a} and ${b}`;
+  const keys = Object.keys(a);
+  if (keys.join() !== Object.keys(b).join()) return `${where}: keys ${keys} and ${Object.keys(b)}`;
+  for (const key of keys) {
+    const found = difference(a[key], b[key], `${where}/${key}`);
+    if (found) return found;
+  }
+  return "";
+};
+
+const fail = (text) => {
+  console.error(text);
+  process.exit(1);
+};
+
+const ask = await start();
+const names = JSON.parse(ask('{"ask": "names"}'));
+if (names.models.length < 50 || Object.keys(names.machines).length < 30) fail("shipped models or machines are missing");
+const questions = ['{"ask": "names"}', "{", '{"ask": "predict"}', ...Array.from({ length: Number(count) }, () => questionOf(names))];
+const begin = performance.now();
+const ours = questions.map(ask);
+const milliseconds = (performance.now() - begin) / questions.length;
+const theirs = await answersOf(questions);
+if (theirs.length !== questions.length) fail(`${theirs.length} native answers to ${questions.length} questions`);
+let same = 0,
+  refused = 0;
+questions.forEach((question, index) => {
+  const [mine, other] = [ours[index], theirs[index]].map((text) => JSON.parse(text));
+  const found = difference(mine, other);
+  if (found) fail(`${question}\n${found}`);
+  same += ours[index] === theirs[index];
+  refused += "error" in mine;
+});
+if (refused > questions.length * 0.6) fail(`${refused} of ${questions.length} questions were refused`);
+
+// What the page shows is what the command prints.
+const printed = JSON.parse(execFileSync(program, ["predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "4096", "--format", "json"], { cwd: root, maxBuffer: 1 << 26 }));
+const told = JSON.parse(ask(JSON.stringify({ ask: "predict", scenario: { model: "llama-3-8b", machine: "z100", workload: { phase: "decode", batch: 16, context_tokens: 4096 } } })));
+const found = difference(told, printed);
+if (found) fail(`dculab predict differs: ${found}`);
+
+console.log(`${questions.length} answers are those of the native program, ${same} of them byte for byte; ${refused} refusals; ` +
+  `the largest difference is ${largest.toExponential(1)}; ${milliseconds.toFixed(2)} ms an answer`);
