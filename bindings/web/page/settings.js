@@ -8,7 +8,9 @@ const powers = (from, to) => {
   return values;
 };
 const weights = ["", "f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int8", "gptq-int4", "gptq-int4-g32"];
-const contexts = powers(128, 131072).flatMap((value) => (value < 131072 ? [value, value * 1.5] : [value]));
+// No powers of two, whose last blocks are always full.
+const contexts = [100, 1000, 10000, 100000].flatMap((power) =>
+  [1, 1.5, 2, 3, 4, 5, 7].map((each) => each * power)).filter((value) => value <= 150000);
 const count = (value, noun) => `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
 
 // A slider over `values`: {element, show(value, values)}.
