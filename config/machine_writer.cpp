@@ -56,7 +56,9 @@ class MachineWriter {
 
   void write_reached() {
     const std::size_t begin = text_.size();
-    for (const auto& [stack, reached] : machine_.reached) {
+    for (const auto& of_stack : machine_.reached) {
+      const std::string& stack = of_stack.first;
+      const sim::Reached& reached = of_stack.second;
       const std::string path = "reached." + stack + ".";
       const std::size_t section = text_.size();
       for (const sim::ReachedField& field : sim::kReached)

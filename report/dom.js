@@ -1,4 +1,4 @@
-// Elements of the page and of a drawing. Attributes that are null are left out; children are elements or texts.
+// Elements of the page and of a drawing. Attributes that are null or false are left out; functions are listeners.
 const made = (element, attributes, children) => {
   for (const [name, value] of Object.entries(attributes ?? {}))
     if (typeof value === "function") element.addEventListener(name, value);
@@ -22,7 +22,6 @@ export const textWidth = (text, size = 12) => {
 // The text, cut with "…" where it is wider than its room.
 export const shortened = (text, room) => {
   let shown = text;
-  for (let length = text.length - 1; length > 3 && textWidth(shown) > room; --length)
-    shown = `${text.slice(0, length)}…`;
+  for (let length = text.length - 1; length > 3 && textWidth(shown) > room; --length) shown = `${text.slice(0, length)}…`;
   return shown;
 };

@@ -1,139 +1,110 @@
 // Finds in the JSON of any command what charts can draw. Keys are those of docs/reference/cli.md.
 import * as d3 from "d3";
 
-export const facts = (() => {
-  const titles = {
-    "model.num_key_value_heads": "KV heads",
-    "kv_cache.block_size": "block",
-    "kv_cache.dtype": "KV dtype",
-    "workload.context_tokens": "context",
-  };
-  const axisTitle = (key) => titles[key] || key.slice(key.indexOf(".") + 1).replace(/_/g, " ");
+export * as facts from "./facts.js";
 
-  // A study holds others: those that follow it, or those given together.
-  const parts = (result) => [result, ...[...(result.then || []), ...(result.studies || [])].flatMap(parts)];
+const titles = {
+  "model.num_key_value_heads": "KV heads",
+  "kv_cache.block_size": "block",
+  "kv_cache.dtype": "KV dtype",
+  "workload.context_tokens": "context",
+};
+const titleOf = (key) => titles[key] ?? key.slice(key.indexOf(".") + 1).replace(/_/g, " ");
+const titled = (choices) => Object.fromEntries(Object.entries(choices ?? {}).map(([key, value]) => [titleOf(key), value]));
 
-  const titled = (choices) =>
-    Object.fromEntries(Object.entries(choices || {}).map(([key, value]) => [axisTitle(key), value]));
+// A study holds others: those that follow it, or those given together.
+export const parts = (result) => [result, ...[...(result.then ?? []), ...(result.studies ?? [])].flatMap(parts)];
 
-  const machines = (result) => Object.assign({}, ...parts(result).map((part) => part.machine_facts || {}));
+export const machines = (result) => Object.assign({}, ...parts(result).map((part) => part.machine_facts));
 
-  // Steps priced op by op: [{choices, machine, ops, seconds, host, chosen}].
-  const steps = (result) => {
-    if (result.ops)
-      return [
-        {
-          choices: { machine: result.machine },
-          machine: result.machine,
-          ops: result.ops,
-          seconds: result.step_seconds,
-          host: result.host_seconds,
-        },
-      ];
-    return [...bestSteps(result), ...sweptSteps(result)];
-  };
+// Each of a list with `named`, {name: choice}, gets a `text` of the choices that differ: "z100, block 16".
+export const labelled = (list) => {
+  const keys = Object.keys(Object.assign({}, ...list.map(({ named }) => named)));
+  const differing = keys.filter((key) => new Set(list.map(({ named }) => String(named[key]))).size > 1);
+  return list.map((each) => {
+    const words = differing.filter((key) => key in each.named);
+    const text = words.map((key) => (key === "machine" ? each.named[key] : `${key} ${each.named[key]}`)).join(", ");
+    return { ...each, text: text || String(Object.values(each.named)[0] ?? "") };
+  });
+};
+const withNames = (points) => labelled(points.map((point) => ({ ...point, named: titled(point.choices) })));
 
-  // The best step of each search.
-  const bestSteps = (result) =>
-    searches(result)
-      .filter(({ best }) => best.length && best[0].ops)
-      .map(({ choices, best: [best] }) => ({
-        choices: { ...choices, machine: best.machine },
-        machine: best.machine,
-        ops: best.ops,
-        seconds: best.step_time,
-        host: hostOf(best.step_time, best.ops),
-      }));
+// Searches: [{choices, best, pairs, objective}]; `pairs`: the best point with each pair of KV heads and block size.
+export const searches = (result) => {
+  const found = parts(result).filter((part) => part.objective && Array.isArray(part.best));
+  return found.map(({ question, best, best_of_pairs, objective }) => ({
+    choices: found.length > 1 ? { question } : {},
+    best,
+    pairs: withNames(best_of_pairs ?? []),
+    objective,
+  }));
+};
 
-  const hostOf = (seconds, ops) => Math.max(0, seconds - d3.sum(ops, (op) => op.seconds));
+// The points that a search found unbeaten in its aims: [{aims, points}]. The fronts of `simulate` are a view of its own.
+export const fronts = (result) =>
+  parts(result)
+    .filter((part) => Array.isArray(part.aims) && part.pareto.length > 1)
+    .map(({ aims, pareto }) => ({ aims, points: withNames(pareto) }));
 
-  const sweptSteps = (result) =>
-    sweeps(result).flatMap((sweep) =>
-      sweep.points
-        .filter((point) => point.ops)
-        .map((point) => ({
-          choices: { ...sweep.choices, ...point.named },
-          machine: sweep.machine,
-          ops: point.ops,
-          seconds: point.step_seconds,
-          host: hostOf(point.step_seconds, point.ops),
-          chosen: isChosen(point, sweep),
-        })),
-    );
+// The recommended KV heads and block size, as a point of the sweep has them.
+const isChosen = ({ named }, chosen) =>
+  Boolean(chosen?.block_size) &&
+  (named["KV heads"] === undefined || Number(named["KV heads"]) === chosen.num_key_value_heads) &&
+  (named.block === undefined || Number(named.block) === chosen.block_size);
 
-  // Searches: [{choices, best, pairs, objective}]; `pairs`: the best point with each pair of KV heads and block size.
-  const searches = (result) => {
-    const found = parts(result).filter((part) => part.objective && Array.isArray(part.best));
-    const several = found.length > 1;
-    return found.map((part) => ({
-      choices: several ? { question: part.question } : {},
-      best: part.best,
-      pairs: part.best_of_pairs || [],
-      objective: part.objective,
-    }));
-  };
+// Predicted sweeps: [{choices, machine, points, recommendation}], a point with `named`, `text` and `chosen`.
+export const sweeps = (result) => {
+  const found = parts(result).flatMap(({ machines, question }) => (machines ?? []).map((each) => ({ ...each, question })));
+  const several = new Set(found.map((each) => each.question)).size > 1;
+  return found.map(({ question, machine, points, recommendation }) => ({
+    choices: { ...(several && { question }), machine },
+    machine,
+    recommendation,
+    points: withNames(points).map((point) => ({ ...point, chosen: isChosen(point, recommendation) })),
+  }));
+};
 
-  // The recommended KV heads and block size, as a point of the sweep has them.
-  const isChosen = (point, { recommendation: chosen }) =>
-    Boolean(chosen && chosen.block_size) &&
-    (point.named["KV heads"] === undefined || Number(point.named["KV heads"]) === chosen.num_key_value_heads) &&
-    (point.named.block === undefined || Number(point.named.block) === chosen.block_size);
+export const hostOf = (seconds, ops) => Math.max(0, seconds - d3.sum(ops, (op) => op.seconds));
 
-  // Predicted sweeps: [{choices, machine, points, recommendation}], a point with its axes under `named`.
-  const sweeps = (result) => {
-    const found = parts(result).flatMap((part) =>
-      (part.machines || []).map((each) => ({ ...each, question: part.question })),
-    );
-    const questions = new Set(found.map((each) => each.question));
-    return found.map((each) => ({
-      choices: { ...(questions.size > 1 ? { question: each.question } : {}), machine: each.machine },
-      machine: each.machine,
-      recommendation: each.recommendation,
-      points: each.points.map((point) => ({ ...point, named: titled(point.choices) })),
-    }));
-  };
+// Steps priced op by op: [{choices, machine, ops, seconds, host, chosen}]; of a search its best one.
+export const steps = (result) => {
+  const { machine, ops, step_seconds: seconds, host_seconds: host } = result;
+  if (ops) return [{ choices: { machine }, machine, ops, seconds, host }];
+  const best = searches(result).flatMap(({ choices, best: [first] }) =>
+    first ? [{ ...first, choices: { ...choices, machine: first.machine }, step_seconds: first.step_time }] : [],
+  );
+  const swept = sweeps(result).flatMap(({ machine, choices, points }) =>
+    points.map((point) => ({ ...point, machine, choices: { ...choices, ...point.named } })),
+  );
+  return [...best, ...swept]
+    .filter((step) => step.ops)
+    .map(({ step_seconds, ...step }) => ({ ...step, seconds: step_seconds, host: hostOf(step_seconds, step.ops) }));
+};
 
-  const simulations = (result) =>
-    (result.simulations || []).map((each, index) => ({
+// Simulations as they are, with `named`, `text` and whether each is the `best`.
+export const simulations = ({ simulations: all, best }) =>
+  labelled(
+    (all ?? []).map((each, index) => ({
       ...each,
       named: { machine: each.machine, ...titled(each.choices) },
-      best: (result.best || []).includes(index),
-    }));
+      best: (best ?? []).includes(index),
+    })),
+  );
 
-  // What the assumed figures of each machine change: {machine: {key: share}}.
-  const leanings = (result) => {
-    const found = {};
-    const add = (machine, list) => {
-      if (!list) return;
-      found[machine] = found[machine] || {};
-      for (const { key, change } of list) {
-        found[machine][key] = Math.max(change, found[machine][key] || 0);
-      }
-    };
-    for (const part of parts(result)) {
-      if (Array.isArray(part.leans_on)) add(part.machine, part.leans_on);
-      else for (const [machine, list] of Object.entries(part.leans_on || {})) add(machine, list);
-      for (const each of part.machines || part.designs || []) add(each.machine, each.leans_on);
-    }
-    return found;
-  };
+// What the assumed figures of each machine change: {machine: {key: share}}.
+export const leanings = (result) => {
+  const lists = parts(result).flatMap(({ machine, leans_on, machines, designs }) => [
+    ...(Array.isArray(leans_on) ? [[machine, leans_on]] : Object.entries(leans_on ?? {})),
+    ...(machines ?? designs ?? []).map((each) => [each.machine, each.leans_on]),
+  ]);
+  const largest = (all) => d3.rollup(all, (same) => d3.max(same, ({ change }) => change), ({ key }) => key);
+  return Object.fromEntries(
+    d3
+      .groups(lists.filter(([, list]) => list), ([machine]) => machine)
+      .map(([machine, same]) => [machine, Object.fromEntries(largest(same.flatMap(([, list]) => list)))]),
+  );
+};
 
-  // "machine z100, block 16" of the choices that differ between `all`.
-  const label = (choices, all) => {
-    const keys = Object.keys(choices).filter((key) => new Set(all.map((each) => String(each[key]))).size > 1);
-    return (
-      keys.map((key) => (key === "machine" ? choices[key] : `${key} ${choices[key]}`)).join(", ") ||
-      Object.values(choices)[0] ||
-      ""
-    );
-  };
-
-  // Seconds by bound of ops, the largest first: [[bound, seconds]].
-  const byBound = (ops) => {
-    const seconds = {};
-    for (const op of ops) seconds[op.bound] = (seconds[op.bound] || 0) + op.seconds;
-    return Object.entries(seconds).sort((a, b) => b[1] - a[1]);
-  };
-
-  return { parts, axisTitle, titled, machines, steps, sweeps, searches, simulations, leanings, label, byBound, isChosen };
-})();
+// Seconds by bound of ops, the largest first: [[bound, seconds]].
+export const byBound = (ops) =>
+  d3.sort(d3.rollup(ops, (same) => d3.sum(same, (op) => op.seconds), (op) => op.bound), ([, seconds]) => -seconds);

@@ -1,8 +1,9 @@
 // What a pointer, a finger or the keyboard finds on a chart: each mark says its values. A chart is one tab stop; arrow
-// keys go from mark to mark.
+// keys go from mark to mark. The same values are its table.
+import { union } from "d3";
 import { html } from "./dom.js";
 
-const said = new WeakMap();
+const said = new WeakMap(); // {title, lines: [[name, value]]} of each mark
 const keys = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 const tooltip = () => {
@@ -10,7 +11,7 @@ const tooltip = () => {
   if (!box.isConnected) document.body.append(box);
   return box;
 };
-
+const hide = () => tooltip().setAttribute("hidden", "");
 const show = (mark) => {
   const box = tooltip(),
     { title, lines } = said.get(mark);
@@ -24,12 +25,10 @@ const show = (mark) => {
   box.style.left = `${Math.max(4, x)}px`;
   box.style.top = `${above > 4 ? above : at.bottom + 8}px`;
 };
-const hide = () => {
-  tooltip().hidden = true;
-};
 
+const marksOf = (svg) => Array.from(svg.querySelectorAll(".mark"));
 const move = (svg, mark, by) => {
-  const all = Array.from(svg.querySelectorAll(".mark"));
+  const all = marksOf(svg);
   const next = all[(all.indexOf(mark) + by + all.length) % all.length];
   mark.setAttribute("tabindex", -1);
   next.setAttribute("tabindex", 0);
@@ -37,20 +36,19 @@ const move = (svg, mark, by) => {
 };
 
 // A render transform of Plot: each element of a mark gets `name` as its class and its own entry of `data` as its datum.
-// With `describe`, datum -> {title, lines: [[name, value]]}, it speaks.
+// With `describe`, datum -> {title, lines}, it speaks.
 export const tagged = (data, name, describe) => (index, scales, values, dimensions, context, next) => {
   const group = next(index, scales, values, dimensions, context);
   for (const element of group.children) {
-    const datum = data[element.__data__];
-    element.__data__ = datum;
+    element.__data__ = data[element.__data__];
     element.classList.add(name);
     if (!describe) continue;
-    const { title, lines } = describe(datum);
+    const { title, lines } = describe(element.__data__);
+    const label = `${title}; ${lines.map(([key, value]) => `${key} ${value}`).join("; ")}`;
     said.set(element, { title, lines });
     element.classList.add("mark");
-    element.setAttribute("tabindex", -1);
-    element.setAttribute("role", "img");
-    element.setAttribute("aria-label", `${title}; ${lines.map(([key, value]) => `${key} ${value}`).join("; ")}`);
+    for (const [key, value] of Object.entries({ tabindex: -1, role: "img", "aria-label": label }))
+      element.setAttribute(key, value);
   }
   return group;
 };
@@ -58,20 +56,23 @@ export const tagged = (data, name, describe) => (index, scales, values, dimensio
 // Lets the marks of a drawing answer.
 export const listen = (svg) => {
   svg.querySelector(".mark")?.setAttribute("tabindex", 0);
-  const on = (events, act) => {
-    for (const event of events)
-      svg.addEventListener(event, (each) => {
-        const mark = each.target.closest(".mark");
-        if (mark) act(mark, each);
-      });
-  };
-  on(["pointerover", "focusin"], show);
-  on(["pointerout", "focusout"], hide);
-  on(["keydown"], (mark, event) => {
+  const on = (name, act) =>
+    svg.addEventListener(name, (event) => event.target.closest(".mark") && act(event.target.closest(".mark"), event));
+  for (const name of ["pointerover", "focusin"]) on(name, show);
+  for (const name of ["pointerout", "focusout"]) on(name, hide);
+  on("keydown", (mark, event) => {
     if (event.key === "Escape") hide();
     if (!keys[event.key]) return;
     event.preventDefault();
     move(svg, mark, keys[event.key]);
   });
   return svg;
+};
+
+// What all marks of a drawing say, as {columns, rows}.
+export const tableOf = (svg) => {
+  const all = marksOf(svg).map((mark) => said.get(mark));
+  const columns = Array.from(union(all.flatMap(({ lines }) => lines.map(([name]) => name))));
+  const row = ({ title, lines }) => [title, ...columns.map((column) => new Map(lines).get(column) ?? "")];
+  return { columns: ["", ...columns], rows: all.map(row) };
 };

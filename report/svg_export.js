@@ -1,31 +1,16 @@
 // A chart as a file of its own: the page's styles are written into each element, its heading above it.
 import { html, svg } from "./dom.js";
 
-const kept = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-opacity",
-  "stroke-width",
-  "stroke-dasharray",
-  "stroke-linejoin",
-  "paint-order",
-  "opacity",
-  "font-family",
-  "font-size",
-  "font-weight",
-  "text-anchor",
-];
+const strokes = ["stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order"];
+const texts = ["font-family", "font-size", "font-weight", "text-anchor"];
+const kept = ["fill", "fill-opacity", "opacity", ...strokes, ...texts];
+const dropped = ["class", "style", "tabindex", "role", "aria-label", "aria-hidden"];
 const heading = 34;
 
 const inline = (from, to) => {
   const style = getComputedStyle(from);
-  for (const property of kept) {
-    const value = style.getPropertyValue(property);
-    if (value) to.setAttribute(property, value.replace(/"/g, "'"));
-  }
-  for (const attribute of ["class", "style", "tabindex", "role", "aria-label", "aria-hidden"])
-    to.removeAttribute(attribute);
+  for (const name of kept) to.setAttribute(name, style.getPropertyValue(name).replace(/"/g, "'"));
+  for (const name of dropped) to.removeAttribute(name);
   Array.from(from.children).forEach((child, index) => inline(child, to.children[index]));
 };
 
@@ -35,13 +20,12 @@ export const svgText = (drawing, title) => {
   for (const style of copy.querySelectorAll("style")) style.remove();
   const width = Number(drawing.getAttribute("width")),
     height = Number(drawing.getAttribute("height")) + heading;
-  const page = getComputedStyle(document.body);
+  const { backgroundColor, color } = getComputedStyle(document.body);
   copy.setAttribute("viewBox", `0 ${-heading} ${width} ${height}`);
   copy.setAttribute("height", height);
-  copy.prepend(
-    svg("rect", { y: -heading, width, height, fill: page.backgroundColor }),
-    svg("text", { x: 4, y: -12, fill: page.color, "font-size": "16px", "font-weight": 600, "text-anchor": "start" }, title),
-  );
+  const large = { "font-size": "16px", "font-weight": 600, "text-anchor": "start" };
+  const back = svg("rect", { y: -heading, width, height, fill: backgroundColor });
+  copy.prepend(back, svg("text", { x: 4, y: -12, fill: color, ...large }, title));
   return new XMLSerializer().serializeToString(copy);
 };
 

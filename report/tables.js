@@ -4,27 +4,18 @@ import { tableElement } from "./section.js";
 
 const note = (text) => html("p", { class: "note" }, text);
 
-export const answerOf = ({ heading, tables }) => [
-  ...tables
-    .flatMap((table) => table.notes)
-    .filter((line) => line.startsWith("→"))
-    .map((line) => html("p", { class: "verdict" }, line.slice(1).trim())),
-  ...heading.slice(1).map(note),
-];
+export const answerOf = ({ heading, tables }) => {
+  const verdicts = tables.flatMap((table) => table.notes).filter((line) => line.startsWith("→"));
+  const shown = verdicts.map((line) => html("p", { class: "verdict" }, line.slice(1).trim()));
+  return [...shown, ...heading.slice(1).map(note)];
+};
 
-export const tablesOf = ({ tables }) =>
-  html(
-    "section",
-    { id: "figures" },
-    html("h2", {}, "Tables"),
-    tables.map((table, index) =>
-      html(
-        "details",
-        { open: index === 0 && table.rows.length <= 40 ? "" : null },
-        html("summary", {}, table.title || "What the command prints"),
-        tableElement(table),
-        table.left_out ? note(`${table.left_out} more rows: \`--format csv\` has them all.`) : null,
-        table.notes.map(note),
-      ),
-    ),
-  );
+export const tablesOf = ({ tables }) => {
+  const element = (table, index) => {
+    const open = index === 0 && table.rows.length <= 40 ? "" : null;
+    const summary = html("summary", {}, table.title || "What the command prints");
+    const more = table.left_out ? note(`${table.left_out} more rows: \`--format csv\` has them all.`) : null;
+    return html("details", { open }, summary, tableElement(table), more, table.notes.map(note));
+  };
+  return html("section", { id: "figures" }, html("h2", {}, "Tables"), tables.map(element));
+};

@@ -11,6 +11,7 @@
 #include "core/kv/table.hpp"
 #include "fields/json_text.hpp"
 #include "present/output/report.hpp"
+#include "present/study/predicted_fields.hpp"
 #include "present/study/prediction_report.hpp"
 #include "present/study/step_report.hpp"
 #include "present/study/teaching_tables.hpp"
@@ -19,6 +20,7 @@
 #include "study/decide/step_study.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/stacks.hpp"
 
 namespace dculab::web {
@@ -53,6 +55,13 @@ void make_words(Node& node) {
   return config::read_scenario(kFile, document);
 }
 
+[[nodiscard]] Report points_of(const config::Scenario& scenario) {
+  study::refuse_unanswered(scenario);
+  const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
+  const study::StepStudy study = study::price_steps(scenario, machine);
+  return {"dculab/study/1", {}, {}, Json{{"machines", Json::array({present::json_of(present::ToldSteps{study})})}}};
+}
+
 [[nodiscard]] Report study_of(const config::Scenario& scenario) {
   if (study::kind_of(scenario) != study::StudyKind::steps)
     throw InputError(kFile, "scenario: the page asks for sweeps of steps; `dculab study` answers the others");
@@ -81,9 +90,12 @@ void make_words(Node& node) {
 
 [[nodiscard]] Report report_of(const std::string& asked, const Node& question) {
   if (asked == "predict") return present::prediction_report(study::predict(scenario_of(question)));
+  if (asked == "step")
+    return present::prediction_report(study::predict(scenario_of(question), study::Leanings::left_out));
+  if (asked == "points") return points_of(scenario_of(question));
   if (asked == "study") return study_of(scenario_of(question));
   if (asked == "footprint") return footprint_of(scenario_of(question));
-  throw InputError(kFile, "ask: write predict, study, footprint or names");
+  throw InputError(kFile, "ask: write predict, step, study, points, footprint or names");
 }
 
 // What is shipped: models, KV formats, stacks with the block sizes that their kernels take (none: all), and each

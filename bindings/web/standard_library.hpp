@@ -1,15 +1,18 @@
 // What C++20's standard library has and libc++ 13, the one of Debian 12's emscripten 3.1.6, lacks: algorithms of
-// std::ranges, std::bit_cast, std::from_chars of doubles and std::jthread. The preset `web` includes this file before
-// every source; no other build sees it. Each does what the standard says for the calls that are in this repository. A
-// newer emscripten has them all: then remove this file and its line in CMakePresets.json.
+// std::ranges, std::bit_cast, to_chars and from_chars of doubles, std::jthread. The preset `web` includes this file
+// before every source; no other build sees it. Each does what the standard says for the calls that are in this
+// repository. A newer emscripten has them all: then remove this file and its line in CMakePresets.json.
 #pragma once
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -27,25 +30,46 @@ template <class To, class From>
   return __builtin_bit_cast(To, from);
 }
 
-// A decimal number without a leading space or plus, as std::from_chars takes it; strtod rounds correctly.
+// A decimal number without a leading space or plus; strtod rounds correctly.
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
   const string_view text(first, static_cast<size_t>(last - first));
   const size_t sign = text.starts_with('-') ? 1 : 0;
-  const bool is_decimal = text.find_first_of("xXnNiI", sign) >= text.find_first_not_of("0123456789.eE+-", sign);
-  if (text.size() == sign || text[sign] == '+' || text[sign] == '-' ||
-      isspace(static_cast<unsigned char>(text[sign])) ||
-      (!is_decimal && text.substr(sign).starts_with('0') && text.size() > sign + 1 &&
-       (text[sign + 1] == 'x' || text[sign + 1] == 'X')))
-    return {first, errc::invalid_argument};
-  const string ended(text);
+  const bool is_word = text.size() > sign && isalpha(static_cast<unsigned char>(text[sign])) != 0;  // inf, nan
+  const string number(is_word ? text : text.substr(0, text.find_first_not_of("0123456789.eE+-")));
+  if (number.size() == sign || number[sign] == '+' || number[sign] == '-') return {first, errc::invalid_argument};
   char* end = nullptr;
-  const double read = strtod(ended.c_str(), &end);
-  if (end == ended.c_str()) return {first, errc::invalid_argument};
-  const char* stopped = first + (end - ended.c_str());
-  const bool is_infinite = read > numeric_limits<double>::max() || read < numeric_limits<double>::lowest();
-  if (is_infinite && text.find_first_of("iI") == string_view::npos) return {stopped, errc::result_out_of_range};
+  errno = 0;
+  const double read = strtod(number.c_str(), &end);
+  if (end == number.c_str()) return {first, errc::invalid_argument};
+  const char* stopped = first + (end - number.c_str());
+  if (errno == ERANGE) return {stopped, errc::result_out_of_range};
   value = read;
   return {stopped, errc()};
+}
+
+// As printf's %g.
+inline to_chars_result to_chars(char* first, char* last, double value, chars_format, int precision) {
+  char text[64];
+  const int size = snprintf(text, sizeof text, "%.*g", precision, value);
+  if (size > last - first) return {last, errc::value_too_large};
+  return {std::copy(text, text + size, first), errc()};
+}
+
+// The shortest text that reads back as the value: plain digits where they are no longer than those with an exponent.
+inline to_chars_result to_chars(char* first, char* last, double value) {
+  constexpr int kLongest = 17;
+  char scientific[32], plain[400];
+  int digits = 1, size = 0;
+  do size = snprintf(scientific, sizeof scientific, "%.*e", digits - 1, value);
+  while (strtod(scientific, nullptr) != value && ++digits <= kLongest && value == value);
+  const char* mark = static_cast<const char*>(memchr(scientific, 'e', static_cast<size_t>(size)));
+  const int exponent = mark == nullptr ? 0 : atoi(mark + 1);
+  const int decimals = digits - 1 - exponent;
+  const int plain_size = snprintf(plain, sizeof plain, "%.*f", decimals > 0 ? decimals : 0, value);
+  const bool is_plain = mark == nullptr || plain_size <= size;
+  const string_view text(is_plain ? plain : scientific, static_cast<size_t>(is_plain ? plain_size : size));
+  if (static_cast<ptrdiff_t>(text.size()) > last - first) return {last, errc::value_too_large};
+  return {std::copy(text.begin(), text.end(), first), errc()};
 }
 
 // Joined by its destructor. Without threads in the build, its constructor throws std::system_error.
@@ -206,4 +230,14 @@ constexpr auto min(Range&& range, Comparison comparison = {}, Projection project
 }
 
 }  // namespace ranges
+
+namespace views {
+
+template <class Range>
+constexpr auto reverse(Range&& range) {
+  return ranges::subrange(std::make_reverse_iterator(ranges::end(range)),
+                          std::make_reverse_iterator(ranges::begin(range)));
+}
+
+}  // namespace views
 }  // namespace std

@@ -47,7 +47,7 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
 
 }  // namespace
 
-Prediction predict(const config::Scenario& scenario) {
+Prediction predict(const config::Scenario& scenario, Leanings leanings) {
   refuse_unsupported(scenario);
   Prediction prediction;
   prediction.machine = resolve_machine(scenario, scenario.machines.front());
@@ -68,9 +68,10 @@ Prediction predict(const config::Scenario& scenario) {
   if (prediction.shares_experts)
     prediction.micro_batches =
         sim::two_micro_batches(prediction.machine, prediction.model, prediction.options, prediction.plan.batch);
-  prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
-    return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
-  });
+  if (leanings == Leanings::found)
+    prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
+      return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
+    });
   prediction.warnings = warnings_of(prediction);
   return prediction;
 }

@@ -1,6 +1,7 @@
 // What `predict` answers: one step on one machine, op by op, and how far to trust it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,11 @@ struct Prediction {
   std::vector<std::string> warnings{};  // what makes the figures less than they seem
 };
 
+// What the step leans on takes tens of prices more than the step.
+enum class Leanings : std::uint8_t { found, left_out };
+
 // Of the scenario's step on its first machine. Throws InputError for what the price of a step does not answer, and for
 // what the machine's stack does not serve.
-[[nodiscard]] Prediction predict(const config::Scenario& scenario);
+[[nodiscard]] Prediction predict(const config::Scenario& scenario, Leanings leanings = Leanings::found);
 
 }  // namespace dculab::study

@@ -85,24 +85,54 @@ void decide_choice(const std::vector<PricedPoint>& priced, StepStudy& study) {
   });
 }
 
+// The points of a sweep with their prices, which refer to them.
+struct Sweep {
+  TakenPoints taken;
+  std::vector<StudyPoint> points;
+  std::vector<PricedPoint> priced;
+};
+
+[[nodiscard]] Sweep priced_sweep(const config::Scenario& scenario, const sim::Machine& machine) {
+  Sweep sweep{.taken = taken_points(scenario, machine), .points = {}, .priced = {}};
+  sweep.points = study_points(scenario, machine, sweep.taken.points);
+  sweep.priced = price_points(sweep.points, machine);
+  return sweep;
+}
+
+void add_figures(const Sweep& sweep, StepStudy& study) {
+  study.left_out = sweep.taken.left_out;
+  study.model = sweep.points.front().model.name;
+  study.unserved = unserved_points(sweep.points, study.machine);
+  for (const PricedPoint& each : sweep.priced) study.points.push_back(figures_of(each, study.machine));
+}
+
+void add_details(std::vector<PricedPoint> priced, StepStudy& study) {
+  if (priced.size() > kDetailedPoints) return;
+  for (PricedPoint& each : priced) study.details.push_back({std::move(each.plan), std::move(each.price)});
+}
+
 }  // namespace
 
 bool StepStudy::leaves_heads_open() const {
   return decision && !question.accuracy && std::count(decision->front.begin(), decision->front.end(), true) > 1;
 }
 
+StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine) {
+  StepStudy study{.machine = machine};
+  const Sweep sweep = priced_sweep(scenario, machine);
+  add_figures(sweep, study);
+  add_details(sweep.priced, study);
+  return study;
+}
+
 StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& machine, double within) {
   StepStudy study{.machine = machine};
-  TakenPoints taken = taken_points(scenario, machine);
-  study.left_out = std::move(taken.left_out);
-  const std::vector<StudyPoint> points = study_points(scenario, machine, taken.points);
-  std::vector<PricedPoint> priced = price_points(points, machine);
-  study.model = points.front().model.name;
-  study.unserved = unserved_points(points, machine);
-  for (const PricedPoint& each : priced) study.points.push_back(figures_of(each, machine));
+  Sweep sweep = priced_sweep(scenario, machine);
+  std::vector<PricedPoint>& priced = sweep.priced;
+  add_figures(sweep, study);
   study.question = heads_question(scenario);
   if (sweeps_models(scenario)) {
-    study.models = swept_models(scenario, taken.points, priced, machine);
+    study.models = swept_models(scenario, sweep.taken.points, priced, machine);
   } else {
     decide_choice(priced, study);
   }
@@ -111,8 +141,7 @@ StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& mach
     const sim::Question asked = recommendation_of(priced, study.question, machine);
     study.sensitivity = StepSensitivity{asked(machine).choice, sim::sensitivities(machine, asked, within), within};
   }
-  if (priced.size() <= kDetailedPoints)
-    for (PricedPoint& each : priced) study.details.push_back({std::move(each.plan), std::move(each.price)});
+  add_details(std::move(priced), study);
   return study;
 }
 

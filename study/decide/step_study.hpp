@@ -68,6 +68,9 @@ struct StepStudy {
   [[nodiscard]] bool leaves_heads_open() const;
 };
 
+// The points alone: without a question, a decision and leanings, which take tens of prices for each point.
+[[nodiscard]] StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine);
+
 // `within`: where it is above 1, by up to so many times a figure of the machine is made smaller and larger to see
 // whether the recommendation changes. Throws InputError.
 [[nodiscard]] StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& machine, double within);

@@ -89,7 +89,7 @@ def check_largest_op(browser):
     """Each roofline names the op that takes longest."""
     open_page(browser)
     browser.evaluate(SEEN)
-    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "4096")
+    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "4000")
     largest = max(step["ops"], key=lambda op: op["seconds"])["op"]
     names = browser.evaluate('Array.from(document.querySelector("#roofline svg").querySelectorAll(".labels text"), '
                              'each => each.textContent)')
@@ -100,13 +100,13 @@ def check_figures(browser):
     """The figures are those of `dculab predict`, before a slider moves and after."""
     open_page(browser)
     before = browser.evaluate(FIGURE)
-    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "4096")
+    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "4000")
     text = browser.evaluate("document.querySelector('#time-by-op .says').textContent")
     assert f"{1e3 * step['step_seconds']:.3g}"[:4] in before["Decode step"][0], (before, step["step_seconds"], text)
     assert before["Sequences that fit"][0].replace(",", "") == str(step["max_sequences"]), before
     moved(browser, "A-batch", 2)
     after = browser.evaluate(FIGURE)
-    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "64", "--context", "4096")
+    step = predicted("--model", "llama-3-8b", "--machine", "z100", "--batch", "64", "--context", "4000")
     assert f"{1e3 * step['step_seconds']:.3g}"[:4] in after["Decode step"][0], (after, step["step_seconds"])
     assert before["Decode step"] != after["Decode step"]
     assert not browser.problems, browser.problems
@@ -157,7 +157,7 @@ def check_drop(browser):
     open_page(browser)
     browser.evaluate(drop.replace("TEXT", json.dumps(config)))
     figures, link = browser.evaluate(FIGURE), browser.evaluate("location.hash")
-    step = predicted("--model", "qwen2-7b", "--machine", "z100", "--batch", "16", "--context", "4096")
+    step = predicted("--model", "qwen2-7b", "--machine", "z100", "--batch", "16", "--context", "4000")
     assert f"{1e3 * step['step_seconds']:.3g}"[:4] in figures["Decode step"][0], (figures, step["step_seconds"])
     open_page(browser, link)
     assert browser.evaluate(FIGURE) == figures

@@ -53,8 +53,8 @@ const questionOf = (names) => {
     workload: { phase, batch: Math.ceil(2 ** (random() * 9)), context_tokens: Math.ceil(2 ** (4 + random() * 12)) },
   };
   if (random() < 0.5) scenario.weights = one(["f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int4", "gptq-int8"]);
-  const ask = one(["predict", "predict", "predict", "predict", "footprint", "study"]);
-  if (ask === "study") scenario.sweep = one([{ "kv_cache.block_size": [8, 16, 64] }, { "workload.batch": [1, 7, 32] }]);
+  const ask = one(["predict", "step", "step", "predict", "footprint", "study", "points"]);
+  if (ask === "study" || ask === "points") scenario.sweep = one([{ "kv_cache.block_size": [8, 16, 64] }, { "workload.batch": [1, 7, 32] }]);
   return JSON.stringify({ ask, scenario });
 };
 

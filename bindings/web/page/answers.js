@@ -13,17 +13,17 @@ const checked = (answer) => {
 export const answersOf = (simulator, names, side) => {
   if (side.config) simulator.putOnce(`${modelPath(side)}/config.json`, side.config);
   const ask = (kind, scenario) => checked(simulator.ask({ ask: kind, scenario }));
-  const predict = (phase, batch) => ask("predict", scenarioOf(side, { phase, batch }));
-  const study = (key, values) => {
-    const { machines } = ask("study", scenarioOf(side, { sweep: { [key]: values } }));
+  const step = (phase, batch) => ask("step", scenarioOf(side, { phase, batch }));
+  const sweep = (key, values) => {
+    const { machines } = ask("points", scenarioOf(side, { sweep: { [key]: values } }));
     return machines[0];
   };
   return {
     side,
-    decode: () => predict("decode", side.batch),
-    prefill: () => predict("prefill", 1),
-    blocks: () => study("kv_cache.block_size", takenBlocks(names, side)),
-    batches: () => study("workload.batch", batches),
+    decode: () => step("decode", side.batch),
+    prefill: () => step("prefill", 1),
+    blocks: () => sweep("kv_cache.block_size", takenBlocks(names, side)),
+    batches: () => sweep("workload.batch", batches),
     footprint: () => ask("footprint", { ...scenarioOf(side), deployment: undefined }),
   };
 };

@@ -8,7 +8,7 @@ export const usual = {
   weights: "", // the checkpoint's own
   kv_cache_dtype: "f16",
   batch: 16,
-  context: 4096,
+  context: 4000,
   kv_heads: 0, // the model's own
   block_size: 16,
   tensor_parallel_size: 1,

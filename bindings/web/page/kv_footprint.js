@@ -6,7 +6,7 @@ import { boxAround, names, roomOf } from "../../../report/labels.js";
 import { tagged } from "../../../report/marks.js";
 import { spread } from "../../../report/scales.js";
 
-const contexts = Array.from({ length: 11 }, (_, power) => 128 * 2 ** power);
+const contexts = [100, 300, 1000, 3000, 10000, 30000, 100000, 150000];
 
 // MHA, the KV heads that are set, MQA, and MLA, as far as they differ: [{text, row}].
 const kindsOf = ({ rows, num_key_value_heads: own }) => {
@@ -66,7 +66,7 @@ export const kvFootprint = ({ series, side, size }, width = 640) => {
     height: Math.min(320, 220 + width / 8),
     left: 66,
     legend: series.map(({ text, color }) => ({ text, color, shape: "line" })),
-    x: { type: "log", domain: [contexts[0], contexts.at(-1)], label: "tokens of context", text: (value) => value.toLocaleString("en"), ticks: contexts.filter((_, at) => at % 2 === 0) },
+    x: { type: "log", domain: [contexts[0], contexts.at(-1)], label: "tokens of context", text: (value) => value.toLocaleString("en"), ticks: [100, 1000, 10000, 100000] },
     y: { type: "log", domain: y, label: `KV cache of ${side.batch} sequence${side.batch === 1 ? "" : "s"}`, text: format.bytes, ticks: sizes(...y) },
     marks: [
       ...(size ? [ruleY([size], { stroke: "var(--soft)", strokeDasharray: "5 4" })] : []),

@@ -61,7 +61,7 @@ const figuresOf = (answers) => {
     ],
     [
       "Sequences that fit",
-      format.number(decode.max_sequences),
+      decode.max_sequences.toLocaleString("en"),
       [
         "sequences that fit = blocks in the memory that weights leave / blocks of a sequence",
         `a sequence takes ⌈${side.context.toLocaleString("en")} / ${side.block_size}⌉ = ${Math.ceil(side.context / side.block_size).toLocaleString("en")} blocks of ${side.block_size} tokens`,

@@ -113,8 +113,9 @@ export const sections = [
           const costs = blockCosts(answers.blocks());
           const best = costs.reduce((least, each) => (each.seconds < least.seconds ? each : least));
           const here = costs.find(({ size }) => size === answers.side.block_size);
-          const beside = here ? `; ${here.size} takes ${format.percent(here.seconds / best.seconds - 1)} more` : "";
-          return `${name(answers)}: blocks of ${best.size} are fastest${here === best ? "" : beside}.`;
+          const more = here ? here.seconds / best.seconds - 1 : 0;
+          const beside = more < 0.001 ? `; ${here?.size} takes as long` : `; ${here.size} takes ${format.percent(more)} more`;
+          return `${name(answers)}: blocks of ${best.size} are fastest${!here || here === best ? "" : beside}.`;
         })
         .join(" ") + " Empty slots take memory, and no time: kernels read tokens only.",
     drawings: (answers) => [{ draw: (width) => blockCost(blockCosts(answers.blocks()), width) }],

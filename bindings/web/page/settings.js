@@ -8,7 +8,9 @@ const powers = (from, to) => {
   return values;
 };
 const weights = ["", "f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int8", "gptq-int4", "gptq-int4-g32"];
-const contexts = powers(128, 131072).flatMap((value) => (value < 131072 ? [value, value * 1.5] : [value]));
+// No powers of two, whose last blocks are always full.
+const contexts = [100, 1000, 10000, 100000].flatMap((power) =>
+  [1, 1.5, 2, 3, 4, 5, 7].map((each) => each * power)).filter((value) => value <= 150000);
 const count = (value, noun) => `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
 
 // A slider over `values`: {element, show(value, values)}.
@@ -46,11 +48,13 @@ const slider = (id, name, textOf, change) => {
 
 const menu = (id, name, change) => {
   const select = html("select", { id, change: () => change(select.value) });
+  let shown = "";
   return {
-    element: html("label", { for: id }, name, select),
+    element: html("label", { for: id, class: `menu-${name.split(" ")[0].toLowerCase()}` }, name, select),
     show: (value, offered) => {
       const options = offered.some(([each]) => each === value) ? offered : [[value, value], ...offered];
-      select.replaceChildren(...options.map(([each, text]) => html("option", { value: each }, text)));
+      if (String(options) !== shown) select.replaceChildren(...options.map(([each, text]) => html("option", { value: each }, text)));
+      shown = String(options);
       select.value = value;
     },
   };
@@ -79,7 +83,7 @@ const dropPlace = (id, change) => {
     accept: ".json,application/json",
     change: () => readConfig(input.files[0], change),
   });
-  const place = html("label", { class: "drop", for: id }, "Another model: drop its config.json, or choose it", input);
+  const place = html("label", { class: "drop", for: id }, input, "Another model: drop its config.json here, or choose it");
   for (const event of ["dragenter", "dragover", "dragleave", "drop"])
     place.addEventListener(event, (each) => {
       each.preventDefault();
@@ -122,7 +126,7 @@ export const settingsOf = (label, names, change) => {
     menus.machine.show(side.machine, plain(Object.keys(names.machines)));
     menus.stack.show(side.stack, plain(names.machines[side.machine] ?? []));
     menus.model.show(side.model, side.config ? [[side.model, `${side.model} (dropped)`], ...plain(names.models)] : plain(names.models));
-    menus.weights.show(side.weights, weights.map((each) => [each, each || "as the checkpoint"]));
+    menus.weights.show(side.weights, weights.map((each) => [each, each || "checkpoint's"]));
     menus.kv_cache_dtype.show(side.kv_cache_dtype, plain(names.kv_formats));
     sliders.batch.show(side.batch, powers(1, 512));
     sliders.context.show(side.context, contexts);
