@@ -88,7 +88,9 @@ void print_csv(std::ostream& out, const Table& table) {
   }
 }
 
-[[nodiscard]] std::string render(const Report& report, Format format) {
+}  // namespace
+
+std::string text_of(const Report& report, Format format) {
   std::ostringstream out;
   if (format == Format::json) {
     Json document{{"schema", report.schema}};
@@ -106,10 +108,8 @@ void print_csv(std::ostream& out, const Table& table) {
   return out.str();
 }
 
-}  // namespace
-
 void show(const Report& report, const OutputOptions& options) {
-  const std::string text = render(report, options.format);
+  const std::string text = text_of(report, options.format);
   if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
   if (options.file.empty())
     print(text);

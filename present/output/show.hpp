@@ -16,6 +16,9 @@ struct OutputOptions {
   std::string report_file;  // the page of `--report`; empty: none
 };
 
+// The report as it is printed: of a table the lines, of JSON the document, of CSV the first table.
+[[nodiscard]] std::string text_of(const Report& report, Format format);
+
 // Prints or writes the report, whole or not at all.
 void show(const Report& report, const OutputOptions& options);
 
