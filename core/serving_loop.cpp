@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/cancellation.hpp"
 #include "core/error.hpp"
 
 namespace dculab {
@@ -52,6 +53,7 @@ std::optional<std::string> ServingLoop::submit(Request request) {
 }
 
 bool ServingLoop::step() {
+  stop_if_cancelled();
   Seconds begin = parts_.clock.now();
   queue_arrivals(parts_.scheduling == Scheduling::one_step_ahead ? step_before_ : begin);
   if (parts_.scheduler.idle()) {

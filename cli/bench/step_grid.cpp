@@ -27,12 +27,12 @@ namespace {
 }
 
 // Steps of one phase, number of KV heads (0: the model's own) and way to keep K and V.
-void add_steps(const GridChoices& choices, StepChoices step, std::vector<study::GridStep>& steps) {
+void add_steps(const GridChoices& choices, study::StepQuestion step, std::vector<study::GridStep>& steps) {
   for (const int context : choices.contexts)
     for (const int batch : choices.batches) {
       step.context = context;
       step.batch = batch;
-      steps.push_back({to_scenario(step), step.kv_cache_dtype});
+      steps.push_back({study::step_scenario(step), step.kv_cache_dtype});
     }
 }
 

@@ -18,7 +18,7 @@ namespace {
 struct ImportCommand {
   study::ImportQuestion question;
   std::string profiler = "auto";
-  StepChoices step;
+  study::StepQuestion step;
   std::string step_time;  // "": period in decode, span in prefill
   std::string trace_file;
   bool list_kernels = false;
@@ -40,7 +40,7 @@ void run_import(const ImportCommand& command) {
     if (given->empty()) throw CLI::RequiredError(option);
   study::ImportQuestion question = command.question;
   question.profiler = parse_profiler(command.profiler);
-  question.scenario = to_scenario(command.step);
+  question.scenario = study::step_scenario(command.step);
   if (!command.step_time.empty())
     question.time = command.step_time == "period" ? config::StepTime::period : config::StepTime::span;
   const study::ImportedProfile import = study::import_profile(question);

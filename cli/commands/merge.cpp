@@ -4,15 +4,17 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/search/search_study.hpp"
+#include "cli/search/search_options.hpp"
+#include "present/answer/answered_search.hpp"
 
 namespace dculab::cli {
 namespace {
 
 struct MergeChoices {
   std::vector<std::string> journals;
-  SearchChoices search;
+  study::SearchChoices search;
   present::OutputOptions output;
 };
 
@@ -27,7 +29,9 @@ void add_merge(CLI::App& app) {
   add_report_options(*command, choices->output);
   command->callback([choices] {
     present::Report report;
-    merge_study(choices->journals, choices->search, report);
+    ProgressBar bar;
+    present::merge_study(choices->journals, choices->search, search_told(bar), report);
+    bar.clear();
     present::show(report, choices->output);
   });
 }

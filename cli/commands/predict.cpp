@@ -11,7 +11,7 @@ namespace dculab::cli {
 namespace {
 
 struct PredictChoices {
-  StepChoices step;
+  study::StepQuestion step;
   present::OutputOptions output;
 };
 
@@ -23,7 +23,7 @@ void add_predict(CLI::App& app) {
   add_step_choices(*command, choices->step);
   add_report_options(*command, choices->output);
   command->callback([choices] {
-    present::show(present::prediction_report(study::predict(to_scenario(choices->step))), choices->output);
+    present::show(present::prediction_report(study::predict(study::step_scenario(choices->step))), choices->output);
   });
 }
 

@@ -18,7 +18,7 @@ namespace dculab::cli {
 namespace {
 
 struct ReplayChoices {
-  StepChoices step;
+  study::StepQuestion step;
   std::vector<std::string> ops;
   std::vector<int> kv_heads;
   std::vector<int> block_sizes;
@@ -37,7 +37,7 @@ struct ReplayChoices {
       for (const int block_size : choices.block_sizes) {
         choices.step.kv_heads = heads;
         choices.step.block_size = block_size;
-        ops.push_back({to_scenario(choices.step), op});
+        ops.push_back({study::step_scenario(choices.step), op});
       }
   return ops;
 }
@@ -47,7 +47,7 @@ void run_replay(const ReplayChoices& choices) {
   ProgressBar bar;
   const std::vector<study::ReplayedOp> replayed = study::replay_ops(ops_of(choices), reuse, bar.updates());
   bar.clear();
-  const StepChoices& step = choices.step;
+  const study::StepQuestion& step = choices.step;
   present::show(present::replay_report({.model = step.model,
                                         .machine = step.machine,
                                         .phase = step.phase,
@@ -63,7 +63,7 @@ void run_replay(const ReplayChoices& choices) {
 void add_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Replay the addresses of a GPU kernel through a machine's caches");
   auto choices = std::make_shared<ReplayChoices>();
-  StepChoices& step = choices->step;
+  study::StepQuestion& step = choices->step;
   step.batch = 4;
   reads(command->add_option("--model", step.model, "Model folder, or a name under scenarios/models"),
         study::try_find_model)

@@ -49,15 +49,15 @@ struct TableChoices {
   return present::footprint_report(question, choices.dtype, choices.kv_dtype, study::model_footprint(question));
 }
 
-[[nodiscard]] present::Report report_latents(const StepChoices& choices) {
+[[nodiscard]] present::Report report_latents(const study::StepQuestion& choices) {
   const study::LatentFormsQuestion question{
-      .scenario = to_scenario(choices), .batch = choices.batch, .context = choices.context};
+      .scenario = study::step_scenario(choices), .batch = choices.batch, .context = choices.context};
   return present::latent_forms_report(question, study::compare_latent_forms(question));
 }
 
 void add_latents(CLI::App& tables) {
   CLI::App* command = tables.add_subcommand("latents", "MLA: which of its two forms is cheaper, by new tokens");
-  auto choices = std::make_shared<StepChoices>();
+  auto choices = std::make_shared<study::StepQuestion>();
   auto output = std::make_shared<present::OutputOptions>();
   reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)

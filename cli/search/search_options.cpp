@@ -2,10 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <iostream>
 
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "core/error.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -26,9 +27,15 @@ constexpr double kLeastWithin = 1.01, kMostWithin = 1000;
   return true;
 }
 
+void tell_dropped_bytes(const config::StudyJournal& journal) {
+  std::cerr << "dculab: " << printable(journal.path()) << ": " << journal.num_chunks() << " of "
+            << journal.header().end - journal.header().begin << " chunks are whole and kept; "
+            << journal.num_dropped_bytes() << " bytes behind them are dropped\n";
+}
+
 }  // namespace
 
-void add_answer_options(CLI::App& command, SearchChoices& choices) {
+void add_answer_options(CLI::App& command, study::SearchChoices& choices) {
   add_output_file(command, "--points", choices.points_file, "Write every point's figures here, as CSV");
   CLI::Option* sensitivity = command.add_flag("--sensitivity", choices.sensitivity,
                                               "Which machine figure would change the answer, and by how much");
@@ -38,7 +45,7 @@ void add_answer_options(CLI::App& command, SearchChoices& choices) {
       ->needs(sensitivity);
 }
 
-void add_pricing_options(CLI::App& command, SearchChoices& choices) {
+void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
   command.add_option("--threads", choices.pricing.threads, "Of a search, 0 = all cores")->check(thread_count());
   writes(command.add_option("--journal", choices.pricing.journal,
                             "Keep finished points of a search here, to go on when stopped"))
@@ -57,35 +64,8 @@ void add_pricing_options(CLI::App& command, SearchChoices& choices) {
       ->option_text("I/N");
 }
 
-study::SearchOptions SearchChoices::search_options() const {
-  study::SearchOptions options = pricing;
-  options.start = salvage  ? config::JournalStart::salvage
-                  : resume ? config::JournalStart::resume
-                           : config::JournalStart::create;
-  return options;
-}
-
-void refuse_incomplete(const SearchChoices& choices) {
-  const bool has_journal = !choices.pricing.journal.empty(), is_shard = choices.pricing.shards > 1;
-  if (is_shard && !has_journal)
-    throw InputError("--shard", "needs --journal FILE: the shard's part of the study, for `dculab merge`");
-  if (choices.resume && !has_journal) throw InputError("--resume", "needs --journal FILE");
-  if (choices.salvage && !has_journal) throw InputError("--salvage", "needs --journal FILE");
-  if (is_shard && !choices.points_file.empty())
-    throw InputError("--points", "is written by `dculab merge` once all shards are there");
-}
-
-std::string files_option(const SearchChoices& choices) {
-  if (!choices.pricing.journal.empty()) return "--journal";
-  if (choices.resume) return "--resume";
-  if (choices.salvage) return "--salvage";
-  if (choices.pricing.shards > 1) return "--shard";
-  return choices.points_file.empty() ? "" : "--points";
-}
-
-std::string search_option(const SearchChoices& choices) {
-  const std::string option = files_option(choices);
-  return option.empty() && choices.pricing.threads != 0 ? "--threads" : option;
+present::SearchTold search_told(ProgressBar& bar) {
+  return {.progress = bar.updates(), .on_dropped_bytes = tell_dropped_bytes};
 }
 
 }  // namespace dculab::cli

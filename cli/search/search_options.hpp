@@ -1,9 +1,9 @@
 // The options of a search, for `study` and `merge`.
 #pragma once
 
-#include <string>
-
-#include "study/search/search.hpp"
+#include "cli/progress.hpp"
+#include "present/answer/answered_search.hpp"
+#include "study/search/search_choices.hpp"
 
 namespace CLI {
 class App;
@@ -11,32 +11,13 @@ class App;
 
 namespace dculab::cli {
 
-struct SearchChoices {
-  study::SearchOptions pricing;
-  bool resume = false;      // with the journal that is there
-  bool salvage = false;     // the same, also where it is damaged
-  std::string points_file;  // CSV of all points; empty: none
-  bool sensitivity = false;
-  double within = 4;  // each way, of a machine's figures
-
-  // Those of the search, which has a start for its journal.
-  [[nodiscard]] study::SearchOptions search_options() const;
-};
-
 // What becomes of the points: --points, --sensitivity, --within.
-void add_answer_options(CLI::App& command, SearchChoices& choices);
+void add_answer_options(CLI::App& command, study::SearchChoices& choices);
 
 // How they are priced: --threads, --journal, --resume, --salvage, --shard.
-void add_pricing_options(CLI::App& command, SearchChoices& choices);
+void add_pricing_options(CLI::App& command, study::SearchChoices& choices);
 
-// Throws InputError for options that lack another.
-void refuse_incomplete(const SearchChoices& choices);
-
-// The first option given of those that say where the points of one search go: --journal, --resume, --salvage,
-// --shard, --points. Empty where none is given.
-[[nodiscard]] std::string files_option(const SearchChoices& choices);
-
-// The same, and --threads.
-[[nodiscard]] std::string search_option(const SearchChoices& choices);
+// On the terminal: a bar, and a line about what of a journal is dropped.
+[[nodiscard]] present::SearchTold search_told(ProgressBar& bar);
 
 }  // namespace dculab::cli

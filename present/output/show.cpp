@@ -11,18 +11,16 @@
 #include "present/output/table_text.hpp"
 
 namespace dculab::present {
-namespace {
 
-[[nodiscard]] std::string render(const Report& report, const OutputOptions& options) {
+std::string text_of(const Report& report, Format format, std::optional<std::size_t> width) {
   std::ostringstream out;
-  if (options.format == Format::json) {
+  if (format == Format::json) {
     Json document{{"schema", report.schema}};
     document.update(report.json);
     out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  } else if (options.format == Format::csv) {
+  } else if (format == Format::csv) {
     out << csv_text(csv_of(report));
   } else {
-    const std::optional<std::size_t> width = options.file.empty() ? terminal_width() : std::nullopt;
     for (const std::string& line : report.heading) out << line << '\n';
     for (std::size_t index = 0; index < report.tables.size(); ++index) {
       if (index > 0 || !report.heading.empty()) out << '\n';
@@ -32,10 +30,8 @@ namespace {
   return out.str();
 }
 
-}  // namespace
-
 void show(const Report& report, const OutputOptions& options) {
-  const std::string text = render(report, options);
+  const std::string text = text_of(report, options.format, options.file.empty() ? terminal_width() : std::nullopt);
   if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
   if (options.file.empty())
     print(text);

@@ -14,6 +14,12 @@ Json SchemaMaker::empty_object(std::string_view doc) {
           {"additionalProperties", false}};
 }
 
+Json SchemaMaker::named(std::string_view title, const Json& schema) {
+  Json json{{"title", title}};
+  json.update(schema);
+  return json;
+}
+
 Json SchemaMaker::nullable(Json schema) {
   if (const auto type = schema.find("type"); type != schema.end() && type->is_string())
     *type = Json::array({*type, "null"});

@@ -28,7 +28,7 @@ class SchemaMaker {
     return object;
   }
 
-  // Of a document: an object whose `schema` is `id`; of a variant any of several.
+  // Of a document: an object whose `schema` is `id`; of a variant any of several, which have titles.
   template <class T>
   [[nodiscard]] Json document_of(std::string_view id);
 
@@ -42,6 +42,7 @@ class SchemaMaker {
   static constexpr char kTag = 0;  // its address tells types apart
 
   [[nodiscard]] static Json empty_object(std::string_view doc);
+  [[nodiscard]] static Json named(std::string_view title, const Json& schema);
   [[nodiscard]] static Json nullable(Json schema);
   [[nodiscard]] static Json property(std::string_view doc, std::string_view unit, const Words& words, Json schema);
   static void add_property(Json& object, std::string_view key, Json property, Presence presence);
@@ -58,7 +59,7 @@ class SchemaMaker {
   }
   template <class... Ts>
   [[nodiscard]] Json any_document_of(std::string_view id, const std::variant<Ts...>*) {
-    return {{"anyOf", Json::array({document_of<Ts>(id)...})}};
+    return {{"anyOf", Json::array({named(FieldList<Ts>::id, document_of<Ts>(id))...})}};
   }
 
   template <HasFields T>

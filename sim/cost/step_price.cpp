@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "core/cancellation.hpp"
 #include "lower/lower.hpp"
 #include "sim/compute/split_k.hpp"
 #include "sim/cost/alike_ops.hpp"
@@ -185,6 +186,7 @@ OpPrice price_op(const Machine& machine, const StepPlan& plan, const Op& op, Byt
 }
 
 void price_step(const Machine& machine, const StepPlan& plan, double cold_share, StepPrice& price, Bytes beside) {
+  stop_if_cancelled();
   const int processes = processes_of(machine, plan);
   if (processes == 1) return price_on_device(machine, plan, cold_share, price, beside);
   price_on_device(process_share(machine, processes), plan, cold_share, price, beside);

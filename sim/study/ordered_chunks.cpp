@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/cancellation.hpp"
+
 namespace dculab::sim {
 namespace {
 
@@ -72,6 +74,7 @@ void serve(Queue& queue, const std::function<ChunkWorker()>& make_worker) {
   for (std::uint64_t chunk = 0; queue.take(chunk);) {
     Outcome outcome;
     try {
+      stop_if_cancelled();
       if (!worker) worker = make_worker();
       outcome.result = worker(chunk);
     } catch (...) {
@@ -94,7 +97,10 @@ void work_alone(ChunkRange chunks, const std::function<ChunkWorker()>& make_work
                 const std::function<void(std::uint64_t, std::string)>& deliver) {
   if (chunks.begin >= chunks.end) return;
   const ChunkWorker worker = make_worker();
-  for (std::uint64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) deliver(chunk, worker(chunk));
+  for (std::uint64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+    stop_if_cancelled();
+    deliver(chunk, worker(chunk));
+  }
 }
 
 // Ends the threads' work, whatever ends the caller's.
@@ -110,7 +116,11 @@ void work_in_order(ChunkRange chunks, int threads, const std::function<ChunkWork
   Queue queue(chunks, threads);
   std::vector<std::jthread> pool;
   const Stop stop{queue};
-  if (threads > 1) start(pool, threads, [&] { serve(queue, make_worker); });
+  if (threads > 1)
+    start(pool, threads, [&, cancellation = current_cancellation()] {
+      const CancelledBy whole(cancellation);
+      serve(queue, make_worker);
+    });
   if (pool.empty()) return work_alone(chunks, make_worker, deliver);
   for (std::uint64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
     Outcome outcome = queue.wait_for(chunk);

@@ -99,13 +99,30 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
                    ")");
 }
 
+[[nodiscard]] std::vector<std::string> listed(const Kind& kind) {
+  const std::set<std::string> names = names_of(kind);
+  return {names.begin(), names.end()};
+}
+
+// Of who ships the data in a place of its own; empty: nobody.
+[[nodiscard]] fs::path& shipped_data() {
+  static fs::path folder;
+  return folder;
+}
+
 }  // namespace
+
+void set_shipped_data(const fs::path& folder) { shipped_data() = folder; }
 
 std::vector<fs::path> data_folders() {
   std::vector<fs::path> folders;
   if (const char* from_environment = std::getenv("DCULAB_DATA")) folders.emplace_back(from_environment);
   std::error_code error;
   if (fs::path here = fs::current_path(error); !error) folders.push_back(std::move(here));
+  if (!shipped_data().empty()) {
+    folders.push_back(shipped_data());
+    return folders;
+  }
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "dculab");
   folders.emplace_back(DCULAB_SOURCE_DIR);
@@ -159,15 +176,9 @@ fs::path find_machine(const std::string& name_or_file) { return find(name_or_fil
 fs::path find_scenario(const std::string& name_or_file) { return find(name_or_file, kScenario); }
 
 std::optional<fs::path> try_find_model(const std::string& name_or_folder) { return try_find(name_or_folder, kModel); }
-std::vector<std::string> machine_names() {
-  const std::set<std::string> names = names_of(kMachine);
-  return {names.begin(), names.end()};
-}
-
-std::vector<std::string> model_names() {
-  const std::set<std::string> names = names_of(kModel);
-  return {names.begin(), names.end()};
-}
+std::vector<std::string> machine_names() { return listed(kMachine); }
+std::vector<std::string> model_names() { return listed(kModel); }
+std::vector<std::string> scenario_names() { return listed(kScenario); }
 
 std::optional<fs::path> try_find_machine(const std::string& name_or_file) { return try_find(name_or_file, kMachine); }
 std::optional<fs::path> try_find_scenario(const std::string& name_or_file) { return try_find(name_or_file, kScenario); }

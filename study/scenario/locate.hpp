@@ -8,12 +8,14 @@
 
 namespace dculab::study {
 
-// Folders that may hold hwmodels/ and scenarios/: $DCULAB_DATA, the working folder, next to the installed program,
-// the source tree the program was built from.
+// Folders that may hold hwmodels/ and scenarios/: $DCULAB_DATA, the working folder, and what is shipped: next to the
+// installed program, then the source tree that the program was built from.
 [[nodiscard]] std::vector<std::filesystem::path> data_folders();
 
 // The page of `dculab page`: installed beside those, or built in the source tree by the preset `web`.
 [[nodiscard]] std::optional<std::filesystem::path> find_lab_page();
+// For who is no program: what is shipped is in `folder`. To be called before other threads look for anything.
+void set_shipped_data(const std::filesystem::path& folder);
 
 // A folder with config.json, or a name under scenarios/models. Throws InputError that lists the known names, or names
 // the option that writes a file of this model.
@@ -35,10 +37,10 @@ namespace dculab::study {
 [[nodiscard]] std::vector<std::filesystem::path> stack_files();
 
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
-// All names under hwmodels, in order.
+// All names under hwmodels, scenarios/models and scenarios, each in order.
 [[nodiscard]] std::vector<std::string> machine_names();
-// All names under scenarios/models, in order.
 [[nodiscard]] std::vector<std::string> model_names();
+[[nodiscard]] std::vector<std::string> scenario_names();
 [[nodiscard]] std::optional<std::filesystem::path> try_find_scenario(const std::string& name_or_file);
 
 }  // namespace dculab::study

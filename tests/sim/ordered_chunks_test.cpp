@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/cancellation.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::sim::test {
@@ -57,6 +58,30 @@ TEST_CASE("a failure ends the work where it happened") {
     CHECK_THROWS_WITH(run(), "chunk 10");
     CHECK(delivered == 10);
   }
+}
+
+TEST_CASE("cancelled work ends, on all threads") {
+  for (const int threads : {1, 3}) {
+    Cancellation cancellation;
+    const CancelledBy whole(&cancellation);
+    const auto make_worker = [] {
+      return [](std::uint64_t chunk) -> std::string {
+        if (chunk > 0)  // goes on until it notices
+          for (;;) stop_if_cancelled();
+        return "";
+      };
+    };
+    std::uint64_t delivered = 0;
+    const auto run = [&] {
+      work_in_order({0, 1000000}, threads, make_worker, [&](std::uint64_t, const std::string&) {
+        ++delivered;
+        cancellation.cancel();
+      });
+    };
+    CHECK_THROWS_AS(run(), Cancelled);
+    CHECK(delivered == 1);
+  }
+  CHECK(current_cancellation() == nullptr);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ ALLOWED = {
     "config": {"sim", "model", "fields", "files", "core"},
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
+    "bindings": {"present", "study", "config", "sim", "lower", "model", "fields", "files", "core"},
     "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
     "bindings": {"present", "study", "config", "sim", "model", "fields", "core"},
 }
@@ -38,6 +39,7 @@ FENCES = {
     "yaml-cpp/": ["config/"],
     "nlohmann/": ["fields/", "config/", "engine/checkpoint/", "present/output/report.hpp", "tests/"],
     "CLI/": ["cli/"],
+    "nanobind/": ["bindings/python/"],
     "catch2/": ["tests/support/"],
     "hwy/": ["kernels/cpu/"],
     "Eigen/": ["kernels/reference/", "engine/quantize/", "engine/regroup/", "sim/calibration/"],

@@ -1,0 +1,382 @@
+"""The questions: each answers as the program's command of the same name does."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from dculab._ask import ask
+from dculab._progress import Progress
+from dculab._things import MachineLike, ModelLike, PathLike, StackLike, machine_of, model_of, stack_of
+
+if TYPE_CHECKING:
+    from dculab import answers
+
+# Keys of a scenario with other values: {"deployment.tensor_parallel_size": 2}, or ["deployment.tensor_parallel_size=2"]
+Settings = Union[Mapping[str, object], Iterable[str], None]
+# A file, a name under scenarios, or what a scenario file has, as a mapping.
+ScenarioLike = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def _texts(settings: Settings) -> list[str]:
+    if settings is None:
+        return []
+    if isinstance(settings, str):
+        return [settings]
+    if isinstance(settings, Mapping):
+        return [f"{key}={_value(value)}" for key, value in settings.items()]
+    return list(settings)
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _several(values: Any) -> list[Any]:
+    if values is None:
+        return []
+    if isinstance(values, (str, os.PathLike, Mapping)) or not isinstance(values, Iterable):
+        return [values]
+    return list(values)
+
+
+def _files(files: PathLike | Sequence[PathLike] | None) -> list[str] | None:
+    return None if files is None else [os.fspath(file) for file in _several(files)]
+
+
+def _file(file: PathLike | None) -> str | None:
+    return None if file is None else os.fspath(file)
+
+
+@contextlib.contextmanager
+def _scenario_files(scenarios: ScenarioLike | Sequence[ScenarioLike]) -> Iterator[list[str]]:
+    """Files of all of them: JSON is YAML."""
+    with tempfile.TemporaryDirectory(prefix="dculab-") as folder:
+        files = []
+        for number, scenario in enumerate(_several(scenarios)):
+            if isinstance(scenario, Mapping):
+                file = pathlib.Path(folder, f"scenario-{number}.yaml")
+                file.write_text(json.dumps({"schema": "dculab/scenario/1", **scenario}), encoding="utf-8")
+                scenario = file
+            files.append(os.fspath(scenario))
+        yield files
+
+
+class _Named:
+    """What a question names, with what is changed of it as settings."""
+
+    def __init__(self, settings: Settings):
+        self.settings = _texts(settings)
+        self.keywords: dict[str, Any] = {}
+        self._kept: builtins.list[Any] = []  # folders of models are there until the answer is
+
+    def add(self, key: str, thing: Any) -> None:
+        self._kept.append(thing)
+        self.settings += thing._settings()
+        self.keywords[key] = thing.name
+
+    def all(self) -> dict[str, Any]:
+        return {**self.keywords, "set": self.settings}
+
+
+def predict(
+    model: ModelLike,
+    machine: MachineLike,
+    *,
+    stack: StackLike | None = None,
+    phase: str = "decode",
+    batch: int = 1,
+    context: int = 1024,
+    block_size: int | None = None,
+    kv_heads: int | None = None,
+    kv_cache_dtype: str | None = None,
+    weights: str | None = None,
+    activations: str | None = None,
+    set: Settings = None,
+) -> answers.PredictAnswer:
+    """How long one step takes on one machine, op by op.
+
+    `phase`: "prefill" or "decode"; `context`: tokens of each sequence once the step is done; `kv_heads`: instead of the
+    model's own; `weights`: "int4", "gptq-int4" ... instead of the checkpoint's own.
+    """
+    named = _Named(set)
+    named.add("model", model_of(model))
+    named.add("machine", machine_of(machine))
+    if stack is not None:
+        named.add("stack", stack_of(stack))
+    return ask(
+        "predict",
+        phase=phase,
+        batch=batch,
+        context=context,
+        block_size=block_size,
+        kv_heads=kv_heads,
+        kv_cache_dtype=kv_cache_dtype,
+        weights=weights,
+        activations=activations,
+        **named.all(),
+    )
+
+
+def recommend(
+    scenario: PathLike | None = None,
+    *,
+    model: ModelLike | None = None,
+    machine: MachineLike | Sequence[MachineLike] | None = None,
+    stack: StackLike | None = None,
+    weights: str | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
+    requests_per_second: float | None = None,
+    concurrency: int | None = None,
+    ttft: str | None = None,
+    tpot: str | None = None,
+    kv_cache_dtype: str | None = None,
+    block_size: int | None = None,
+    any_kv_heads: bool = False,
+    trace: PathLike | None = None,
+    set: Settings = None,
+    progress: Progress = None,
+) -> answers.RecommendAnswer:
+    """Which sizes and limits an engine should have on a machine, or on each of several.
+
+    A model and a machine are needed, or a scenario file with requests. `ttft`, `tpot`: with their units, "2 s";
+    `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps measured on the machine.
+    """
+    named = _Named(set)
+    if model is not None:
+        named.add("model", model_of(model))
+    names = []
+    for each in _several(machine):
+        named.add("machine", machine_of(each))
+        names.append(named.keywords.pop("machine"))
+    if stack is not None:
+        named.add("stack", stack_of(stack))
+    return ask(
+        "recommend",
+        scenario=_file(scenario),
+        machine=names or None,
+        weights=weights,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        requests_per_second=None if requests_per_second is None else repr(requests_per_second),
+        concurrency=concurrency,
+        ttft=ttft,
+        tpot=tpot,
+        kv_cache_dtype=kv_cache_dtype,
+        block_size=block_size,
+        any_kv_heads=any_kv_heads,
+        trace=_file(trace),
+        progress=progress,
+        **named.all(),
+    )
+
+
+def _of_scenario(
+    model: ModelLike | None, machine: MachineLike | None, stack: StackLike | None, set: Settings
+) -> _Named:
+    """Those that stand in the place of the scenario's own."""
+    named = _Named(None)
+    for key, thing in (
+        ("model", None if model is None else model_of(model)),
+        ("machine", None if machine is None else machine_of(machine)),
+    ):
+        if thing is not None:
+            named.settings.append(f"{key}={_value(thing.name)}")
+            named.add(key, thing)
+            del named.keywords[key]
+    named.settings += _texts(set)
+    if stack is not None:
+        named.add("stack", stack_of(stack))
+    return named
+
+
+def simulate(
+    scenario: ScenarioLike | Sequence[ScenarioLike],
+    *,
+    model: ModelLike | None = None,
+    machine: MachineLike | None = None,
+    stack: StackLike | None = None,
+    threads: int | None = None,
+    intervals: bool = True,
+    set: Settings = None,
+    progress: Progress = None,
+) -> answers.SimulateAnswer:
+    """A scenario's requests, served under a virtual clock by the engine's own scheduler.
+
+    `model`, `machine`, `stack`: in the place of the scenario's; `intervals`: of a single simulation's figures, for
+    which it serves the requests twice more; `threads`: simulations at a time, all cores if not given.
+    """
+    named = _of_scenario(model, machine, stack, set)
+    with _scenario_files(scenario) as files:
+        return ask(
+            "simulate", scenario=files, threads=threads, intervals=intervals, progress=progress, **named.all()
+        )
+
+
+def study(
+    scenario: ScenarioLike | Sequence[ScenarioLike],
+    *,
+    model: ModelLike | None = None,
+    machine: MachineLike | None = None,
+    stack: StackLike | None = None,
+    host: PathLike | None = None,
+    sensitivity: bool = False,
+    within: float = 4.0,
+    threads: int | None = None,
+    journal: PathLike | None = None,
+    resume: bool = False,
+    points: PathLike | None = None,
+    set: Settings = None,
+    progress: Progress = None,
+) -> answers.StudyAnswer:
+    """The question of a scenario file, predicted.
+
+    `host`: the machine file that `machine: host` means; `sensitivity`: which figure of the machine would change the
+    answer, `within` so many times; of a search `journal` keeps finished points, to `resume` it, and `points` gets every
+    point as CSV.
+    """
+    named = _of_scenario(model, machine, stack, set)
+    with _scenario_files(scenario) as files:
+        return ask(
+            "study",
+            scenario=files,
+            host=_file(host),
+            sensitivity=sensitivity,
+            within=within,
+            threads=threads,
+            journal=_file(journal),
+            resume=resume,
+            points=_file(points),
+            progress=progress,
+            **named.all(),
+        )
+
+
+def validate(
+    traces: PathLike | Sequence[PathLike] | None = None,
+    *,
+    machine: PathLike | None = None,
+    points: PathLike | Sequence[PathLike] | None = None,
+    calibrate_on: PathLike | Sequence[PathLike] | None = None,
+    serving: PathLike | None = None,
+    stack: str | None = None,
+    prompts: int | None = None,
+    prefix_tokens: int | None = None,
+    seed: int | None = None,
+    leave_one_out: str | Sequence[str] | None = None,
+    progress: Progress = None,
+) -> answers.ValidateAnswer:
+    """Predicted against measured: traces of a machine, CSVs of published points, or a CSV of served runs.
+
+    `calibrate_on`: points to learn from first; `leave_one_out`: predict the points of each "machine", "family",
+    "vendor", "source", "stack" or "software" from those of all others, of served runs each "experiment".
+    """
+    return ask(
+        "validate",
+        traces=_files(traces),
+        machine=_file(machine),
+        points=_files(points),
+        calibrate_on=_files(calibrate_on),
+        serving=_file(serving),
+        stack=stack,
+        prompts=prompts,
+        prefix_tokens=prefix_tokens,
+        seed=seed,
+        leave_one_out=leave_one_out,
+        progress=progress,
+    )
+
+
+def calibrate(
+    traces: PathLike | Sequence[PathLike] | None = None,
+    *,
+    machine: PathLike | None = None,
+    machine_file: PathLike | None = None,
+    hold_out: float = 0.0,
+    seed: int = 1,
+    points: PathLike | Sequence[PathLike] | None = None,
+    folder: PathLike | None = None,
+    progress: Progress = None,
+) -> answers.CalibrateAnswer:
+    """Fits a machine to traces, or machines and stacks to published points.
+
+    `machine`: to start from; `machine_file`: the calibrated machine is written there; `hold_out`: share of the steps to
+    score instead of fit. `folder`: a new one for the machine and stack files that `points` teach.
+    """
+    return ask(
+        "calibrate",
+        traces=_files(traces),
+        machine=_file(machine),
+        machine_file=_file(machine_file),
+        hold_out=hold_out,
+        seed=seed,
+        points=_files(points),
+        folder=_file(folder),
+        progress=progress,
+    )
+
+
+def show(what: PathLike, *, set: Settings = None) -> answers.ShowAnswer:
+    """Every effective value of a machine, a stack, a model or a scenario, and where it came from."""
+    return ask("show", what=os.fspath(what), set=_texts(set))
+
+
+def intensity(
+    model: ModelLike,
+    *,
+    phase: str = "prefill",
+    tokens: int = 2048,
+    batch: int = 1,
+    kv_heads: int | None = None,
+    layer: int = 0,
+    dtype: str = "f16",
+    lecture: bool = False,
+) -> answers.TablesIntensityAnswer:
+    """FLOP, bytes and FLOP/byte of every op of a layer.
+
+    `tokens`: of the prompt, or cached so far; `dtype`: of weights, activations and KV; `lecture`: MHA and a plain MLP
+    of width 4D.
+    """
+    thing = model_of(model)
+    return ask(
+        "tables-intensity",
+        model=thing.name,
+        phase=phase,
+        tokens=tokens,
+        batch=batch,
+        kv_heads=kv_heads,
+        layer=layer,
+        dtype=dtype,
+        lecture=lecture,
+    )
+
+
+def footprint(
+    model: ModelLike,
+    *,
+    tokens: int = 2048,
+    batch: int = 1,
+    kv_heads: int | None = None,
+    dtype: str = "f16",
+    kv_dtype: str = "f16",
+    lecture: bool = False,
+) -> answers.TablesFootprintAnswer:
+    """Memory of weights and KV cache, for every number of KV heads and for latents."""
+    thing = model_of(model)
+    return ask(
+        "tables-footprint",
+        model=thing.name,
+        tokens=tokens,
+        batch=batch,
+        kv_heads=kv_heads,
+        dtype=dtype,
+        kv_dtype=kv_dtype,
+        lecture=lecture,
+    )

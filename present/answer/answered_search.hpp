@@ -1,0 +1,26 @@
+// A study that searches, and one that is put together of shards: run, then reported.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "present/output/report.hpp"
+#include "study/search/search_choices.hpp"
+
+namespace dculab::present {
+
+// What is told while it runs. Each may be empty.
+struct SearchTold {
+  study::SearchProgress progress{};
+  std::function<void(const config::StudyJournal&)> on_dropped_bytes{};  // before anything is priced
+};
+
+// Adds the answer to the report; of one of several shards only how far it is. Throws InputError.
+void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchTold& told,
+                  Report& report);
+
+// The answer of the whole study, from the journals of all its shards. Throws InputError.
+void merge_study(const std::vector<std::string>& journals, const study::SearchChoices& choices, const SearchTold& told,
+                 Report& report);
+
+}  // namespace dculab::present

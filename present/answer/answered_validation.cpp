@@ -1,0 +1,69 @@
+#include "present/answer/answered_validation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "present/study/served_report.hpp"
+#include "present/study/validation_report.hpp"
+#include "study/scenario/resolve.hpp"
+#include "study/validate/point_scores.hpp"
+
+namespace dculab::present {
+namespace {
+
+constexpr const char* kExperiment = "experiment";  // left out of served runs
+
+[[nodiscard]] study::Validation validate(const ValidationQuestion& question) {
+  if (!question.points.empty()) return study::validate_points(question.points, question.calibrate_on);
+  if (question.traces.empty())
+    throw InputError("nothing to validate; give --points FILE, --serving FILE, or trace files with --machine");
+  if (question.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
+  return study::validate_traces(question.traces, study::resolve_machine(question.machine));
+}
+
+[[nodiscard]] Report leave_out(const ValidationQuestion& question) {
+  study::PointSet set = study::read_point_set(question.points);
+  const study::Scores left_out_rows = study::left_out_points(set);
+  std::vector<LeftOutGroup> groups;
+  for (const std::string& by : question.leave_one_out) {
+    LeftOutGroup& group = groups.emplace_back();
+    group.by = by;
+    group.points = study::predict_left_out(set, by, &group.effects);
+  }
+  return left_out_report(left_out_rows, std::move(groups));
+}
+
+[[nodiscard]] Report validate_serving(const ValidationQuestion& question) {
+  const auto figures = config::read_serving_runs_file(question.serving);
+  if (question.leave_one_out.empty())
+    return served_report(study::validate_served(figures, question.served), question.served);
+  return served_left_out_report(study::leave_experiments_out(figures, question.served), question.served);
+}
+
+// Which groups can be left out depends on what is validated.
+void check_left_out(const ValidationQuestion& question) {
+  if (question.leave_one_out.empty()) return;
+  const bool of_runs = std::ranges::find(question.leave_one_out, kExperiment) != question.leave_one_out.end();
+  if (question.points.empty() && question.serving.empty())
+    throw InputError("--leave-one-out: give --points FILE or --serving FILE");
+  if (question.serving.empty() ? of_runs : !of_runs || question.leave_one_out.size() > 1)
+    throw InputError("--leave-one-out: experiment needs --serving, and --serving takes no other group");
+}
+
+}  // namespace
+
+std::vector<std::string> left_out_choices() {
+  std::vector<std::string> groups = study::left_out_groups();
+  groups.emplace_back(kExperiment);
+  return groups;
+}
+
+Report answered_validation(const ValidationQuestion& question) {
+  check_left_out(question);
+  if (!question.serving.empty()) return validate_serving(question);
+  if (!question.leave_one_out.empty()) return leave_out(question);
+  return validation_report(validate(question), question.worst);
+}
+
+}  // namespace dculab::present

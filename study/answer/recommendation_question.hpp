@@ -1,0 +1,26 @@
+// A question about sizes and limits, by the words of `dculab recommend`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/decide/serving_recommendation.hpp"
+
+namespace dculab::study {
+
+// Empty and 0: not given.
+struct RecommendChoices {
+  std::string scenario;  // a file, or a name; without one a model and machines are needed
+  std::string model, stack, weights, kv_cache_dtype, ttft, tpot, requests_per_second, trace_file;
+  std::vector<std::string> machines, set;
+  int prompt_tokens = 0, output_tokens = 0, block_size = 0, concurrency = 0;
+  bool any_kv_heads = false;
+};
+
+// Throws InputError for what is missing, and for what the same checks as of a scenario file refuse.
+[[nodiscard]] RecommendationQuestion recommendation_question(const RecommendChoices& choices);
+
+// On each of the question's machines. Throws InputError.
+[[nodiscard]] std::vector<Recommendation> recommend_serving(const RecommendationQuestion& question);
+
+}  // namespace dculab::study

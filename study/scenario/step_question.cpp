@@ -1,0 +1,49 @@
+#include "study/scenario/step_question.hpp"
+
+#include <algorithm>
+
+#include "config/yaml_text.hpp"
+
+namespace dculab::study {
+namespace {
+
+// So that a refusal names what was typed: the option, not the key that it stands for.
+void set_origin(Node& document, const std::string& key, const std::string& origin) {
+  Node* node = &document;
+  for (std::size_t start = 0; node != nullptr && start < key.size();) {
+    const std::size_t end = std::min(key.find('.', start), key.size());
+    node = node->find(key.substr(start, end - start));
+    start = end + 1;
+  }
+  if (node != nullptr) node->origin = origin;
+}
+
+}  // namespace
+
+config::Scenario step_scenario(const StepQuestion& question) {
+  Node document =
+      config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
+  const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
+    if (value.empty()) return;
+    config::set_override(document, {key, value});
+    set_origin(document, key, option + " " + value);
+  };
+  const auto set_number = [&set](const char* option, const char* key, int value) {
+    set(option, key, value == 0 ? "" : std::to_string(value));
+  };
+  set("--model", "model", question.model);
+  set("--machine", "machine", question.machine);
+  set("--phase", "workload.phase", question.phase);
+  set_number("--batch", "workload.batch", question.batch);
+  set_number("--context", "workload.context_tokens", question.context);
+  set_number("--block-size", "kv_cache.block_size", question.block_size);
+  set_number("--kv-heads", "model.num_key_value_heads", question.kv_heads);
+  set("--kv-cache-dtype", "kv_cache.dtype", question.kv_cache_dtype);
+  set("--weights", "weights", question.weights);
+  set("--activations", "activations", question.activations);
+  for (const std::string& change : question.set) config::set_override(document, config::parse_override(change));
+  set("--stack", "stack", question.stack);  // which keeps the figures that --set gave a stack
+  return config::read_scenario("command line", document);
+}
+
+}  // namespace dculab::study
