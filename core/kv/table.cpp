@@ -155,9 +155,9 @@ std::string policy_text(RetentionPolicy policy) {
 std::string retention_text(const KvRetention& retention) {
   const KvPolicy& policy = kv_policy(retention.policy);
   std::string text = policy_text(retention.policy);
-  if (policy.has_sinks) text += " " + std::to_string(retention.sink_tokens) + " +";
-  if (policy.has_heavy_hitters) text += " " + std::to_string(retention.heavy_hitter_tokens) + " +";
-  if (policy.has_window) text += " " + std::to_string(retention.window_tokens);
+  if (policy.has_sinks) text.append(" ").append(std::to_string(retention.sink_tokens)).append(" +");
+  if (policy.has_heavy_hitters) text.append(" ").append(std::to_string(retention.heavy_hitter_tokens)).append(" +");
+  if (policy.has_window) text.append(" ").append(std::to_string(retention.window_tokens));
   if (!policy.has_budget) return text;
   std::ostringstream share;
   share << " " << 100 * retention.kv_budget << " %";
