@@ -25,12 +25,14 @@ std::string exact_number(double value) {
   return buffer;
 }
 
-std::string percent(double share, int digits) { return number(100 * share, digits) + " %"; }
+std::string percent(double share, int digits) {
+  constexpr double kLeast = 1e-4;  // 0.01 %
+  return number(std::abs(share) < kLeast ? 0 : 100 * share, digits) + " %";
+}
 
 std::string signed_percent(double share, int digits) {
-  constexpr double kLeast = 1e-4;  // 0.01 %: less is no difference
-  const double shown = std::abs(share) < kLeast ? 0 : share;
-  return (shown < 0 ? "−" : "+") + percent(std::abs(shown), digits);
+  const std::string text = percent(std::abs(share), digits);
+  return (share < 0 && text != "0 %" ? "−" : "+") + text;
 }
 
 }  // namespace dculab::config

@@ -11,10 +11,10 @@ namespace dculab::config {
 // All that programs need to know of a number: nine digits, no trailing zeros.
 [[nodiscard]] std::string exact_number(double value);
 
-// 0.1234 -> "12.3 %"
+// 0.1234 -> "12.3 %"; less than 0.01 % is "0 %"
 [[nodiscard]] std::string percent(double share, int digits = 3);
 
-// 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"; less than 0.01 % is no difference: "+0 %"
+// 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"; no difference is "+0 %"
 [[nodiscard]] std::string signed_percent(double share, int digits = 3);
 
 }  // namespace dculab::config

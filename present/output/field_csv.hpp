@@ -78,7 +78,7 @@ template <class T>
   if constexpr (dculab::detail::Members<T>)
     return {CsvShape::Kind::members, {}, {csv_shape<std::remove_cvref_t<decltype(Element::second)>>()}, {}};
   else if constexpr (HasFields<Element> || is_part<Element> || dculab::detail::is_variant<Element> ||
-                     dculab::detail::List<Element>)
+                     dculab::detail::is_interval<Element> || dculab::detail::List<Element>)
     return {CsvShape::Kind::none};
   else
     return {CsvShape::Kind::list};

@@ -9,6 +9,7 @@
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/yaml_text.hpp"
+#include "present/values/measure_text.hpp"
 #include "present/values/verdict_text.hpp"
 #include "sim/hardware/figure.hpp"
 #include "study/calibrate/effective_machine.hpp"
@@ -144,7 +145,7 @@ std::vector<MachineFigure> stack_figures(const sim::Machine& machine) {
 std::string stack_figures_text(const sim::Machine& machine) {
   std::string text;
   for (const MachineFigure& figure : stack_figures(machine))
-    text += (text.empty() ? "" : ", ") + figure.key + " " + figure.value + " (" + figure.kind + ")";
+    text += (text.empty() ? "" : ", ") + figure.key + " " + readable(figure.value) + " (" + figure.kind + ")";
   return text;
 }
 

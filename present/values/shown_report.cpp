@@ -15,11 +15,16 @@ namespace {
 using Values = std::vector<MachineFigure>;
 
 [[nodiscard]] Report values_report(std::string heading, Values values) {
-  Report report = report_of("dculab/show/1", ToldValues{values}, {std::move(heading)});
+  ToldValues told;
+  for (MachineFigure& each : values) {
+    std::optional<Measure> measure = find_measure(each.value);
+    told.values.push_back({std::move(each), measure});
+  }
+  Report report = report_of("dculab/show/1", told, {std::move(heading)});
   Table& table = report.tables.emplace_back();
   table.columns = {"key", "value", "kind", "source"};
-  for (MachineFigure& each : values)
-    table.rows.push_back({std::move(each.key), std::move(each.value), std::move(each.kind), std::move(each.source)});
+  for (const ShownValue& each : told.values)
+    table.rows.push_back({each.figure.key, readable(each.figure.value), each.figure.kind, each.figure.source});
   return report;
 }
 

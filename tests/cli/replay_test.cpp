@@ -83,8 +83,8 @@ TEST_CASE("replay sweeps KV heads and block sizes; the table fits a terminal") {
   const Finished csv = run_dculab(replay({"--kv-heads", "2,8", "--format", "csv"}));
   const std::vector<std::string> rows = lines_of(csv.out);
   REQUIRE(rows.size() == 3);
-  CHECK(rows[0].starts_with("op,num_key_value_heads,block_size,kernel,workgroups,workgroups_per_unit,"));
-  CHECK_THAT(rows[0], ContainsSubstring(",DRAM_replayed_bytes,DRAM_closed_form_bytes,"));
+  CHECK(rows[0].starts_with("op,num_key_value_heads,block_size,kernel,resources,accesses,workgroups,"));
+  CHECK_THAT(rows[0], ContainsSubstring(",levels.DRAM.replayed_bytes,levels.DRAM.closed_form_bytes,"));
 }
 
 TEST_CASE("replay of other ops, and of prefill") {

@@ -89,7 +89,7 @@ TEST_CASE("a prompt that cannot be served costs itself, in every format") {
   CHECK_THAT(text, ContainsSubstring("[1] Once upon" + completions[0].at("text").get<std::string>()));
   CHECK_THAT(text, ContainsSubstring("[2] refused: the prompt is not UTF-8"));
   CHECK_THAT(text, ContainsSubstring("[4] The dog" + completions[3].at("text").get<std::string>()));
-  CHECK_THAT(run_as("csv"), ContainsSubstring(",0,refused,the prompt is not UTF-8"));
+  CHECK_THAT(run_as("csv"), ContainsSubstring(",,,refused,the prompt is not UTF-8"));
 
   const std::string bad = folder.write("bad.txt", "\xff\n");
   const Finished all = run_dculab(generate({"--prompts", bad, "--format", "json"}));

@@ -160,11 +160,18 @@ TEST_CASE("a sweep over models compares them, and says from which batch another 
                                changes[0].at("faster").get<std::string>() + " is faster than "));
 }
 
-TEST_CASE("CSV is the first table") {
-  const Finished done = run_dculab(study_with({"--set", "machine=z100", "--format", "csv"}));
+TEST_CASE("CSV has the points of both machines, with the figures of the JSON") {
+  const Arguments csv = study_with({"--format", "csv"});
+  const Finished done = run_dculab(csv);
   CHECK(done.exit_code == 0);
-  CHECK(done.out.starts_with("KV heads,block,step,"));
-  CHECK(std::count(done.out.begin(), done.out.end(), '\n') == 37);
+  CHECK(
+      done.out.starts_with("machine,choices.model.num_key_value_heads,choices.kv_cache.block_size,step_seconds,"
+                           "interval_seconds.low,interval_seconds.high,basis,tokens_per_second,bound,max_sequences\n"));
+  CHECK(std::count(done.out.begin(), done.out.end(), '\n') == 1 + 2 * 36);
+  const Json point = run_for_json(kStudy).at("machines").at(1).at("points").at(35);
+  CHECK_THAT(done.out,
+             ContainsSubstring("," + point.at("step_seconds").dump() + "," + point.at("interval_seconds").at(0).dump() +
+                               "," + point.at("interval_seconds").at(1).dump() + ","));
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ TEST_CASE("programs get nine digits without trailing zeros") {
 TEST_CASE("a share is written in percent, with its sign where it is a difference") {
   CHECK(percent(0.1234) == "12.3 %");
   CHECK(percent(0.1234, 2) == "12 %");
+  CHECK(percent(2e-13, 2) == "0 %");
+  CHECK(percent(-0.00009) == "0 %");
+  CHECK(percent(0.00011, 2) == "0.011 %");
   CHECK(signed_percent(0.1234) == "+12.3 %");
   CHECK(signed_percent(-0.1234) == "−12.3 %");
   CHECK(signed_percent(-0.00009) == "+0 %");

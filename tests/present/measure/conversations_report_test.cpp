@@ -1,6 +1,7 @@
 // Served conversations as a table and as JSON.
 #include "present/measure/conversations_report.hpp"
 
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -33,6 +34,7 @@ study::ConversationAnswer answer() {
 
 TEST_CASE("each way to keep K and V has a row, with the figures in JSON") {
   const Report report = conversations_report(question_of(1), answer());
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading == std::vector<std::string>{"a CPU, a build"});
   CHECK(report.json["workload"] == "talks.json");
   CHECK(report.json["activations"] == "exact");

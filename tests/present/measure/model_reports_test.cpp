@@ -4,6 +4,7 @@
 #include "present/measure/quantize_report.hpp"
 #include "present/measure/regroup_report.hpp"
 #include "tests/files/temporary_folder.hpp"
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -83,6 +84,7 @@ study::EvaluationAnswer judged() {
 
 TEST_CASE("columns that say nothing are left out of a judgement") {
   const Report report = evaluation_report(judged());
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.tables.at(0).columns ==
         std::vector<std::string>{"model", "KV cache", "choice", "weights", "KV/token", "tokens/s"});
   CHECK(report.tables.at(0).rows.at(0)[2] == "75.0 %");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -53,6 +54,7 @@ const Table* find(const Report& report, const std::string& title) {
 TEST_CASE("a host's memory, arithmetic and kernels have a table each, and a busy host a warning") {
   engine::HostMeasurements host = small_host();
   const Report report = host_probe_report(host, small_machine());
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading.size() == 2);
   REQUIRE(find(report, "Memory") != nullptr);
   CHECK(find(report, "Memory")->columns ==
@@ -94,6 +96,7 @@ TEST_CASE("an emulated GPU says that its figures mean nothing") {
   gpu.copy = {{Bytes(1e6), BytesPerSecond(2e12)}, {Bytes(1e9), BytesPerSecond(7e11)}};
   gpu.product = {4096, FlopsPerSecond(1e13), FlopsPerSecond(6e12)};
   const Report real = gpu_probe_report(gpu, engine::DeviceReality::real);
+  CHECK(test::document_errors(real) == std::vector<std::string>{});
   CHECK(real.heading.size() == 1);
   CHECK(real.json["copy_bytes_per_second"] == 7e11);
   CHECK(real.json["emulated"] == false);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "present/output/csv_text.hpp"
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -28,6 +29,7 @@ ReplayedStep step_of(std::size_t num_ops) {
 TEST_CASE("a table has what reaches the second level and DRAM, JSON and CSV have all levels") {
   const std::vector<study::ReplayedOp> ops{op_of("attention_decode", 8), op_of("attention_decode", 16)};
   const Report report = replay_report(step_of(1), ops);
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading ==
         std::vector<std::string>{"tiny on z100: attention_decode, decode, batch 4, context 100; cold caches",
                                  "a kernel, 2 workgroups/unit (assumed)"});

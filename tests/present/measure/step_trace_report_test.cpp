@@ -5,6 +5,7 @@
 
 #include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -31,6 +32,7 @@ Trace two_steps() {
 
 TEST_CASE("a step has a row and a point, with the tokens that it computes a second") {
   const Report report = step_trace_report(two_steps());
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.schema == "dculab/bench/1");
   CHECK(report.heading == std::vector<std::string>{"a CPU, a build", "medians"});
   const Table& table = report.tables.at(0);

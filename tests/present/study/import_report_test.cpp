@@ -2,6 +2,7 @@
 #include "present/study/import_report.hpp"
 
 #include "config/profile/kernel_map.hpp"
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -34,6 +35,7 @@ study::ImportedProfile small_import() {
 
 TEST_CASE("the first row's ops and what is left of it add up to its time") {
   const Report report = import_report(small_import());
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   const Table& ops = report.tables.at(0);
   REQUIRE(ops.rows.size() == 3);
   CHECK(ops.rows[0][1] == "2.00");

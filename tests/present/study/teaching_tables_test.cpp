@@ -1,6 +1,7 @@
 // The teaching tables as people and programs see them.
 #include "present/study/teaching_tables.hpp"
 
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -10,6 +11,7 @@ TEST_CASE("an intensity table names its layer, numbers its rows and ends with th
   const study::IntensityQuestion question{
       .model = {.name = "llama-2-7b", .lecture = true}, .phase = Phase::decode, .tokens = 2048};
   const Report report = intensity_report(question, study::layer_intensity(question));
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.schema == "dculab/tables-intensity/1");
   CHECK_THAT(report.heading.at(0), ContainsSubstring("one layer, decode, L = 2048 tokens cached, batch 1, f16") &&
                                        ContainsSubstring("D = 4096, H = 128, 32 query heads, 32 KV heads"));
@@ -25,6 +27,7 @@ TEST_CASE("a footprint marks the model's own row, and says where MLA has none") 
   study::FootprintQuestion question{.model = {.name = "llama-3-8b"},
                                     .request = {.tokens = 1000, .batch = 2, .weights = {Dtype::f16}}};
   const Report report = footprint_report(question, "f16", "f16", study::model_footprint(question));
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   int own = 0;
   for (const auto& row : report.tables.at(0).rows)
     if (row[1].ends_with(" *")) {
@@ -48,6 +51,7 @@ TEST_CASE("the cheaper form of latent attention is named in each row") {
                  {.new_tokens = 64, .expanded = Seconds(1), .absorbed = Seconds(2)}};
   answer.unserved = {"expanded: priced as if it were served"};
   const Report report = latent_forms_report({.scenario = {}, .batch = 4, .context = 64}, answer);
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading.at(0) == "a model on a machine: latent attention in one layer, 4 sequences of 64 tokens");
   CHECK(report.heading.back() == "warning: expanded: priced as if it were served");
   CHECK(report.json["rows"][0]["cheaper"] == "absorbed");

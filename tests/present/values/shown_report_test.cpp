@@ -4,6 +4,8 @@
 #include <string>
 
 #include "config/unit_text.hpp"
+#include "present/values/measure_text.hpp"
+#include "tests/present/document_errors.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -19,11 +21,12 @@ TEST_CASE("the table and the JSON have the same values") {
   for (const char* what : {"z100", "vllm-triton", "llama-3-8b", "llama3_on_dcu"}) {
     INFO(what);
     const Report report = shown_report(study::find_shown(what, {}));
+    CHECK(test::document_errors(report) == std::vector<std::string>{});
     const Table& table = report.tables.at(0);
     REQUIRE(table.rows.size() == report.json["values"].size());
     REQUIRE_FALSE(table.rows.empty());
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-      CHECK(table.rows[row][1] == report.json["values"][row]["value"]);
+      CHECK(table.rows[row][1] == readable(report.json["values"][row]["value"]));
   }
 }
 
