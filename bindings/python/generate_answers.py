@@ -147,6 +147,10 @@ def module_text(schemas: dict) -> str:
             if parts.setdefault(name, definition) != definition:
                 raise SystemExit(f"two structs are named {name}")
     lines, table = [], []
+    names = [class_name(name) for name in parts]
+    names += [name for command, schema in schemas.items() for name, _ in documents_of(command, schema)]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise SystemExit(f"several classes would be named {', '.join(sorted(twice))}")
     for name, definition in parts.items():
         lines += class_lines(class_name(name), definition, "Part")
     for command, schema in schemas.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -55,10 +56,11 @@ class Answer(Part):
         """The first table, with exact values. Lists of rows have a `to_pandas` of their own: `answer.ops.to_pandas()`."""
         import pandas
 
-        text = self.to_csv()
-        if not text:
+        table = list(csv.reader(io.StringIO(self.to_csv())))
+        if not table:
             return pandas.DataFrame()
-        return pandas.read_csv(io.StringIO(text), float_precision="round_trip", keep_default_na=False, na_values=[""])
+        columns = zip(*table[1:]) if len(table) > 1 else ([] for _ in table[0])
+        return pandas.DataFrame({name: _numbers(list(column)) for name, column in zip(table[0], columns)})
 
     def write_page(self, file: str | os.PathLike[str]) -> None:
         """Writes what the program writes with --report: a page with charts that needs no network."""
@@ -73,6 +75,16 @@ class Answer(Part):
 
     def _repr_html_(self) -> str:
         return _html.lines(self.heading) + "".join(_html.table(*each) for each in self.tables)
+
+
+def _numbers(texts: list[str]) -> list[Any]:
+    """A column as numbers where all that is not empty is one, which pandas would round as it reads them."""
+    for kind in (int, float):
+        try:
+            return [kind(text) if text else None for text in texts]
+        except ValueError:
+            continue
+    return texts
 
 
 def make(classes: tuple[type[Answer], ...], json: Any, report: Report) -> Any:

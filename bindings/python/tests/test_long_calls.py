@@ -13,6 +13,14 @@ from dculab import _progress
 LONG = "search/million_points"  # a minute or so
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_raises():
+    """Also where whoever started the tests ignores the signal, as shells do for what runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_soon():
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
@@ -54,9 +62,14 @@ def test_other_threads_go_on():
 
 def test_progress_is_told():
     told = []
-    interrupt_soon()
+
+    def listen(label, share):
+        told.append((label, share))
+        if len(told) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
-        dculab.study(LONG, threads=2, progress=lambda label, share: told.append((label, share)))
+        dculab.study(LONG, threads=2, progress=listen)
     shares = [share for _, share in told]
     assert told[0][0] == "pricing points"
     assert shares == sorted(shares) and 0 < shares[-1] < 1

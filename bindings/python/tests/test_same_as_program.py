@@ -40,7 +40,7 @@ PREDICTIONS = [
     {"model": "llama-3-8b", "machine": "h100-sxm", "stack": "vllm", "batch": 64, "context": 4096, "block_size": 32},
     {"model": "llama-3-8b", "machine": "bw1000", "kv_heads": 2, "kv_cache_dtype": "int8", "weights": "gptq-int4"},
     {"model": "deepseek-v3", "machine": "h200", "stack": "sglang", "set": ["deployment.tensor_parallel_size=8"]},
-    {"model": "gpt-oss-120b", "machine": "mi300x", "stack": "vllm", "batch": 8},
+    {"model": "gpt-oss-20b", "machine": "h100-sxm", "stack": "vllm", "batch": 8},
     {"model": "qwen3-30b-a3b", "machine": "x86-server", "set": ["machine.clock=2 GHz"]},
 ]
 
@@ -53,7 +53,7 @@ def test_predictions(program, question):
 RECOMMENDATIONS = [
     {"model": "llama-3-8b", "machine": "k100-ai"},
     {"model": "llama-3-8b", "machine": ["z100", "a100-80gb-sxm"], "weights": "f16", "ttft": "2 s", "tpot": "100 ms"},
-    {"model": "qwen3-32b", "machine": "bw1000", "stack": "vllm", "prompt_tokens": 512, "requests_per_second": 1.5},
+    {"model": "qwen3-8b", "machine": "bw1000", "stack": "vllm", "prompt_tokens": 512, "requests_per_second": 1.5},
 ]
 
 
