@@ -17,11 +17,14 @@ export const dots = (data, name, { solid = () => 1, describe, ...options }) => {
   return Plot.dot(data, { stroke: null, sort: null, ...options, fillOpacity, render: tagged(data, name, describe) });
 };
 
+const symbols = {
+  circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, diamond: d3.symbolDiamond, star: d3.symbolStar,
+};
 const sample = ({ color, shape }) => {
   const line = { d: "M0,0H15", stroke: color, "stroke-width": 2, "stroke-dasharray": shape === "dashed" && "4 3" };
   if (shape === "line" || shape === "dashed") return svg("path", line);
   if (!shape) return svg("rect", { width: 12, height: 12, x: 1, y: -6, fill: color });
-  const d = d3.symbol(d3[`symbol${shape[0].toUpperCase()}${shape.slice(1)}`], 60)();
+  const d = d3.symbol(symbols[shape], 60)();
   return svg("path", { d, transform: "translate(7,0)", fill: color });
 };
 

@@ -12,8 +12,8 @@ export const html = (tag, attributes, ...children) => made(document.createElemen
 export const svg = (tag, attributes, ...children) =>
   made(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-// The width of a text in pixels, in the font of the charts.
-export const textWidth = (text, size = 12) => {
+// The width of a text in pixels, in the font of the charts (charts.css).
+export const textWidth = (text, size = innerWidth > 600 ? 12 : 11) => {
   textWidth.context ??= document.createElement("canvas").getContext("2d");
   textWidth.context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
   return textWidth.context.measureText(text).width;

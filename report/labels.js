@@ -1,4 +1,5 @@
 // Texts that lie on nothing: neither on each other nor on what is kept free.
+import { range } from "d3";
 import { svg, textWidth } from "./dom.js";
 
 const size = 11;
@@ -40,15 +41,15 @@ export const names = (room, wanted, { corners = false } = {}) => {
   return svg("g", { class: "labels", "aria-hidden": true }, wanted.map(nameOf));
 };
 
-// A name along a slanted line from one point to another, above it or below.
+// A name along a slanted line from one point to another, above it or below, or on its other side.
 export const nameAlong = (room, from, to, text, below) => {
   const long = textWidth(text, size), [dx, dy] = [to[0] - from[0], to[1] - from[1]];
-  const whole = Math.hypot(dx, dy), [ux, uy] = [dx / whole, dy / whole], off = below ? 10 : -10;
-  const places = [8, 50, 100, 160, 230].filter((start) => start + long < whole).map((start) => {
+  const whole = Math.hypot(dx, dy), [ux, uy] = [dx / whole, dy / whole], turn = (Math.atan2(uy, ux) * 180) / Math.PI;
+  const place = (off) => (start) => {
     const at = (along) => [from[0] + ux * (start + along) - uy * off, from[1] + uy * (start + along) + ux * off];
     const boxes = Array.from({ length: Math.ceil(long / 8) }, (_, part) => boxAround(...at(8 * part + 4), 6));
-    const transform = `translate(${at(0)}) rotate(${(Math.atan2(uy, ux) * 180) / Math.PI})`;
-    return { boxes, attributes: { transform, "text-anchor": "start" } };
-  });
-  return room.text(text, places);
+    return { boxes, attributes: { transform: `translate(${at(0)}) rotate(${turn})`, "text-anchor": "start" } };
+  };
+  const starts = range(8, Math.max(9, whole - long), 10), off = below ? 10 : -10;
+  return room.text(text, [...starts.map(place(off)), ...starts.map(place(-off))], true);
 };

@@ -20,7 +20,7 @@ export const hitRates = ({ ops }, width = 640) => {
   const label = width < 600 ? "found in the cache" : "share of the bytes asked for that is found in the cache";
   return chart({
     title: "Hit rates", width, legend: looks, ...rowsOf(ops.map(({ op }) => op), width, "point"),
-    x: { type: "linear", domain: [0, 1], label, text: (value) => `${Math.round(100 * value)} %` },
+    x: { type: "linear", domain: [-0.03, 1.02], ticks: d3.range(0, 1.01, width < 600 ? 0.5 : 0.1), label, text: (value) => `${Math.round(100 * value)} %` },
     marks: dots(places, "rate", { x, y: "index", r: 5, symbol, fill, describe }),
   });
 };

@@ -73,9 +73,9 @@ const scaleOfPairs = (pairs) => {
 };
 
 const describe = (pair) => {
-  const interval = `${textOf(pair, pair.low)} to ${textOf(pair, pair.high)}`, held = inside(pair) ? "yes" : "no";
+  const interval = () => `${textOf(pair, pair.low)} to ${textOf(pair, pair.high)}`;
   const both = [[sourceOf([pair]), textOf(pair, pair.measured)], ["predicted", textOf(pair, pair.predicted)]];
-  const promised = hasInterval(pair) ? [["90 % interval", interval], ["inside", held]] : [];
+  const promised = hasInterval(pair) ? [["90 % interval", interval()], ["inside", inside(pair) ? "yes" : "no"]] : [];
   return { title: pair.name, lines: [...both, ...promised, ...(pair.more ?? [])] };
 };
 

@@ -32,7 +32,7 @@ export const timeByBound = ({ rows }, width = 640, title = "Time by bound") => {
     return { title: name ?? row, lines };
   };
   const bar = { x1: "from", x2: end, y: "index", fill: ({ bound }) => boundColor(bound) };
-  const text = { text: format.time, textAnchor: "start", dx: 5, fill: "var(--soft)" };
+  const text = { text: format.time, textAnchor: "start", dx: 5, fill: "var(--soft)", stroke: "var(--page)" };
   return chart({
     title, width, ...frame, right,
     legend: Array.from(d3.union(parts.map(({ bound }) => bound)), (bound) => ({ text: bound, color: boundColor(bound) })),

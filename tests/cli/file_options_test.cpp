@@ -44,7 +44,20 @@ TEST_CASE("a file is written by one option only, also before it is there") {
   check_refused(predict("z100", {"--output", folder.path("link"), "--report", file}), {"written by --output"});
   check_refused(predict("z100", {"--report", file, "--output", folder.path("link")}), {"written by --"});
   CHECK(folder.entries() == std::vector<std::string>{"link"});
-  CHECK(run_dculab(predict("z100", {"--output", "/dev/null", "--report", "/dev/null"})).exit_code == 0);
+  Arguments twice{"--output", "/dev/null"};
+  if (kHasPages) twice.insert(twice.end(), {"--report", "/dev/null"});
+  CHECK(run_dculab(predict("z100", twice)).exit_code == 0);
+}
+
+TEST_CASE("a build without the page of charts says how to get it") {
+  const Folder folder;
+  const Finished done = run_dculab(predict("z100", {"--report", folder.path("page.html")}));
+  if (kHasPages) {
+    CHECK(done.exit_code == 0);
+    return;
+  }
+  check_refused(predict("z100", {"--report", folder.path("page.html")}), {"--report", "scripts/install-packages"});
+  CHECK(folder.entries().empty());
 }
 
 TEST_CASE("every kind of input is kept from every kind of output") {

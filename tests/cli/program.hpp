@@ -21,6 +21,9 @@ inline constexpr const char* kSmallSearch =
     "sweep: {kv_cache.block_size: [16, 32, 64]}\n"
     "objective: {maximize: tokens_per_second}\n";
 
+// Whether this build writes pages of charts (cmake/DculabReport.cmake).
+inline constexpr bool kHasPages = DCULAB_HAS_PAGES;
+
 struct Finished {
   int exit_code = -1;  // 128 + the signal's number when a signal ended it
   std::string out;

@@ -49,8 +49,10 @@ std::vector<Arguments> reading(const std::string& path, const std::string& point
 }
 
 std::vector<Arguments> writing(const std::string& path, const std::string& search) {
+  // Where there are no pages the option is refused for that.
+  const char* page = kHasPages ? "--report" : "--output";
   return {{"predict", "--model", "llama-2-7b", "--machine", "z100", "--output", path},
-          {"predict", "--model", "llama-2-7b", "--machine", "z100", "--report", path},
+          {"predict", "--model", "llama-2-7b", "--machine", "z100", page, path},
           {"study", search, "--journal", path},
           {"study", search, "--points", path},
           {"simulate", "serving/llama3_on_z100", "--chrome-trace", path},

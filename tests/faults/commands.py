@@ -3,6 +3,10 @@
 import dataclasses
 import pathlib
 
+ROOT = pathlib.Path(__file__).parents[2]
+# A build without these packages has no page of charts.
+PAGES = (ROOT / "report/node_modules/.package-lock.json").exists()
+PAGE = (["--report", "page.html"], ["page.html"]) if PAGES else ([], [])
 PROFILES = pathlib.Path(__file__).parents[1] / "data/profiles"
 SEARCH = """schema: dculab/scenario/1
 question: Which batch and block size give the most tokens per second?
@@ -46,7 +50,7 @@ def shard(number):
 
 COMMANDS = [
     Command("predict", ["predict", "--model", "llama-2-7b", "--machine", "z100", "--format", "json", "--output",
-                        "answer.json", "--report", "page.html"], ["answer.json", "page.html"]),
+                        "answer.json", *PAGE[0]], ["answer.json", *PAGE[1]]),
     Command("tables", ["tables", "footprint", "--model", "llama-2-7b"]),
     Command("show", ["show", "z100", "--format", "json"]),
     Command("study", [*STUDY, "--output", "answer.json", "--points", "points.csv", "--journal", "journal"],
@@ -75,8 +79,7 @@ COMMANDS = [
     Command("import", TRACE, ["trace.jsonl"]),
     Command("calibrate", ["calibrate", "trace.jsonl", "--machine", "z100", "--machine-file", "fitted.yaml"],
             ["fitted.yaml"], before=[TRACE]),
-    Command("validate", ["validate", "trace.jsonl", "--machine", "z100", "--report", "page.html"], ["page.html"],
-            before=[TRACE]),
+    Command("validate", ["validate", "trace.jsonl", "--machine", "z100", *PAGE[0]], PAGE[1], before=[TRACE]),
     Command("replay", ["replay", "--model", "dculab-tiny", "--machine", "z100", "--batch", "1", "--context", "64"]),
     # As JSON, since the table has a line more where other processes are busy.
     Command("probe", ["probe", "--quick", "--format", "json", "--machine-file", "host.yaml", *THREADS], ["host.yaml"],
