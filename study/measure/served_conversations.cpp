@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "engine/generate/serve_replicas.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "study/measure/conversation_lengths.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -40,7 +41,7 @@ struct Conversations {
        sample_conversations(conversations, tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
                             question.num_prompts, question.seed))
     requests.push_back(
-        {.prompt = std::move(each.prompt), .max_tokens = each.answer_tokens, .eos = engine::EosHandling::ignore});
+        {.prompt = std::move(each.prompt), .max_tokens = each.answer_tokens, .eos = EosHandling::ignore});
   if (requests.empty())
     throw InputError(question.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
                                         std::string("into the model's context"));
