@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 
-HEADER = '''"""The classes of the answers. Made by bindings/python/generate_answers.py from the schemas of their JSON."""
+HEADER = '''"""The classes of the answers, made of the schemas of their JSON by bindings/python/generate_answers.py."""
 
 from __future__ import annotations
 

@@ -1,17 +1,20 @@
-// Prints the JSON Schema of every answer that the module gives, by command: what the classes of answers are made from.
+// schemas FILE: writes the JSON Schema of every answer that the module gives, by command: what the classes of answers
+// are made from.
 #include <array>
-#include <iostream>
+#include <string>
 #include <string_view>
 
+#include "files/output.hpp"
 #include "present/schema/answer_schemas.hpp"
 
-int main() {
+int main(int argc, char* argv[]) {
+  if (argc != 2) return 2;
   constexpr std::array<std::string_view, 9> kCommands{"predict", "recommend",        "simulate",
                                                       "study",   "validate",         "calibrate",
                                                       "show",    "tables-intensity", "tables-footprint"};
   dculab::present::Json schemas = dculab::present::Json::object();
   for (const std::string_view command : kCommands)
     schemas[std::string(command)] = dculab::present::find_answer_schema(command).make();
-  std::cout << schemas.dump(2) << '\n';
-  return std::cout.good() ? 0 : 1;
+  dculab::files::write_file_atomically(argv[1], schemas.dump(2) + "\n");
+  return 0;
 }

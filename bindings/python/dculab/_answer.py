@@ -53,7 +53,8 @@ class Answer(Part):
         return self._report.csv
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The first table, with exact values. Lists of rows have a `to_pandas` of their own: `answer.ops.to_pandas()`."""
+        """The first table, with exact values. Lists of rows have a `to_pandas` of their own: `answer.ops.to_pandas()`.
+        """
         import pandas
 
         table = list(csv.reader(io.StringIO(self.to_csv())))

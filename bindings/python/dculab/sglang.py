@@ -35,16 +35,15 @@ except ImportError:  # the simulator is not there; the class below works without
             self.config = config
 
 
-# Their names of data types (src/sglang_simulator/spec/data_type.py), and ours of weights.
-WEIGHTS = {"FP16": "f16", "BF16": "bf16", "FP8": "fp8_e4m3", "INT8": "int8", "INT4": "int4"}
-KV_DTYPES = {"FP16": "f16", "BF16": "bf16", "FP8": "fp8_e4m3", "INT8": "int8", "INT4": "int4"}
+# Their names of data types (src/sglang_simulator/spec/data_type.py), and ours.
+DTYPES = {"FP16": "f16", "BF16": "bf16", "FP8": "fp8_e4m3", "INT8": "int8", "INT4": "int4"}
 
 
 class DculabTimePredictor(InferTimePredictor):
     """An `InferTimePredictor` that prices every batch as `dculab.predict` prices a step.
 
-    `machine`: its name or file, without it the accelerator's name in small letters; `stack`: whose kernels, SGLang's if not given;
-    `dculab_model`: a model in the place of the simulator's, which is its config.json.
+    `machine`: its name or file, without it the accelerator's name in small letters; `stack`: whose kernels, SGLang's if
+    not given; `dculab_model`: a model in the place of the simulator's, which is its config.json.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ def _model_of(model: Any) -> Any:
         return config if isinstance(config, Mapping) else config.to_dict()
     if getattr(model, "model_path", None):
         return model.model_path
-    raise _dculab.InputError("model: the simulator's ModelInfo has neither hf_config nor model_path; give dculab_model")
+    raise _dculab.InputError("model: ModelInfo has neither hf_config nor model_path; give dculab_model")
 
 
 def _settings_of(config: Any) -> Iterable[tuple[str, Any]]:
@@ -107,10 +106,10 @@ def _settings_of(config: Any) -> Iterable[tuple[str, Any]]:
             raise _dculab.InputError(f"{name}: a step of devices that share layers otherwise is not priced; give 1")
     if (getattr(config, "ep_size", 1) or 1) > 1:
         yield "deployment.expert_parallel_size", config.ep_size
-    weights = WEIGHTS.get(_name(getattr(config, "data_type", None)))
+    weights = DTYPES.get(_name(getattr(config, "data_type", None)))
     if weights is not None:
         yield "weights", weights
-    kv_dtype = KV_DTYPES.get(_name(getattr(config, "kv_cache_data_type", None)))
+    kv_dtype = DTYPES.get(_name(getattr(config, "kv_cache_data_type", None)))
     if kv_dtype is not None:
         yield "kv_cache.dtype", kv_dtype
 
@@ -120,8 +119,8 @@ def _name(data_type: Any) -> str:
 
 
 def install(**options: Any) -> None:
-    """Lets the simulator's configuration name "dculab" as its predictor. `options` go to `DculabTimePredictor`; what the
-    configuration says beside the name comes first."""
+    """Lets the simulator's configuration name "dculab" as its predictor. `options` go to `DculabTimePredictor`; what
+    the configuration says beside the name comes first."""
     from sglang_simulator.simulation.manager.config import ConfigManager
 
     others = ConfigManager.get_inference_time_predictor.__func__

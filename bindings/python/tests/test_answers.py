@@ -8,6 +8,8 @@ import pytest
 import dculab
 from dculab import answers
 
+FEW_REQUESTS = {"workload.requests": 20, "workload.requests_per_second": 1}
+
 
 @pytest.fixture(scope="module")
 def prediction():
@@ -35,7 +37,7 @@ def as_json(value):
     [
         lambda: dculab.predict("deepseek-v3", "h200", set={"deployment.tensor_parallel_size": 8}),
         lambda: dculab.recommend(model="llama-3-8b", machine="z100", weights="f16"),
-        lambda: dculab.simulate("serving/llama3_on_z100", set={"workload.requests": 20, "workload.requests_per_second": 1}),
+        lambda: dculab.simulate("serving/llama3_on_z100", set=FEW_REQUESTS),
         lambda: dculab.study("llama3_on_dcu"),
         lambda: dculab.study(["block_size", "group_size"]),
         lambda: dculab.study("dcu_design"),
@@ -123,6 +125,6 @@ def test_pandas(prediction):
 
 def test_intervals_are_two_columns():
     pytest.importorskip("pandas")
-    answer = dculab.simulate("serving/llama3_on_z100", set={"workload.requests": 20, "workload.requests_per_second": 1})
+    answer = dculab.simulate("serving/llama3_on_z100", set=FEW_REQUESTS)
     columns = answer.simulations.to_pandas().columns
     assert any(column.endswith(".low") for column in columns)

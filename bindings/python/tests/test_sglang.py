@@ -1,4 +1,4 @@
-"""The predictor for SGLang's simulator, against what its source asks of one: sglang_contract.json has that, recorded."""
+"""The predictor for SGLang's simulator, against what its source asks of one, as sglang_contract.json has it."""
 
 import dataclasses
 import inspect
