@@ -14,7 +14,7 @@
 #include "cli/scenario/speculation_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "core/kv/figures.hpp"
-#include "present/engine/evaluation_report.hpp"
+#include "present/measure/evaluation_report.hpp"
 #include "present/output/show.hpp"
 #include "study/scenario/locate.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
-#include "present/engine/probe_report.hpp"
+#include "present/measure/probe_report.hpp"
 #include "present/output/show.hpp"
 #include "study/measure/host_machine.hpp"
 #include "study/measure/probed_gpu.hpp"

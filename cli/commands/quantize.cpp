@@ -11,7 +11,7 @@
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
-#include "present/engine/quantize_report.hpp"
+#include "present/measure/quantize_report.hpp"
 #include "present/output/show.hpp"
 #include "study/scenario/locate.hpp"
 

@@ -9,7 +9,7 @@
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "present/engine/regroup_report.hpp"
+#include "present/measure/regroup_report.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {

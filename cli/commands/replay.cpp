@@ -11,7 +11,7 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "present/study/replay_report.hpp"
+#include "present/measure/replay_report.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {

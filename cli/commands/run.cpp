@@ -18,7 +18,7 @@
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
 #include "engine/memory/anonymous_memory.hpp"
-#include "present/engine/completions_report.hpp"
+#include "present/measure/completions_report.hpp"
 #include "present/output/show.hpp"
 #include "present/output/standard_output.hpp"
 #include "study/measure/generated_text.hpp"

@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
-#include "present/study/measured_report.hpp"
+#include "present/measure/measured_report.hpp"
 #include "present/study/study_report.hpp"
 #include "study/answer/study_question.hpp"
 #include "study/measure/host_machine.hpp"

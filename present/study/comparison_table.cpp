@@ -34,30 +34,6 @@ constexpr std::array<const char*, 17> kCompared{"steps",
 
 }  // namespace
 
-Table served_replica_table(const engine::ServedWorkload& served) {
-  Table table;
-  table.title = "Replicas";
-  table.columns = {"replica", "requests", "steps", "busy", "preemptions", "handed over", "copied out", "copied in"};
-  int number = 0;
-  for (const engine::ServedReplica& replica : served.replicas) {
-    const double busy = replica.busy / served.metrics.duration();
-    std::string title = std::to_string(++number);
-    if (replica.role != ReplicaRole::both) title += " " + std::string(name(replica.role));
-    table.rows.push_back({title, std::to_string(replica.requests), std::to_string(replica.num_steps),
-                          Cell(percent(busy), busy), std::to_string(replica.num_preemptions),
-                          config::short_text(replica.handed_over_bytes),
-                          Cell(config::short_text(replica.sending), replica.sending.value()),
-                          Cell(config::short_text(replica.receiving), replica.receiving.value())});
-  }
-  return table;
-}
-
-std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served) {
-  std::vector<ToldReplica> replicas;
-  for (const engine::ServedReplica& replica : served.replicas) replicas.push_back({replica, served.metrics.duration()});
-  return replicas;
-}
-
 Cell figure_cell(const std::string& metric, double value) {
   return {is_time(metric) ? config::short_text(Seconds(value)) : number(value), value};
 }

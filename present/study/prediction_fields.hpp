@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fields/field_list.hpp"
-#include "present/engine/expert_report.hpp"
 #include "present/study/speculation_fields.hpp"
+#include "present/values/expert_report.hpp"
 #include "present/values/leaning_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"

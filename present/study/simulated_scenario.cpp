@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/unit_text.hpp"
-#include "present/engine/draft_report.hpp"
+#include "present/values/draft_report.hpp"
 
 namespace dculab::present {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "present/engine/draft_report.hpp"
 #include "present/output/report.hpp"
 #include "present/study/serving_report.hpp"
+#include "present/values/draft_report.hpp"
 #include "study/evaluate/simulation.hpp"
 
 namespace dculab::present {

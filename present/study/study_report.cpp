@@ -8,7 +8,6 @@
 #include "present/study/group_report.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/study/step_report.hpp"
-#include "present/study/study_fields.hpp"
 #include "present/study/variants_report.hpp"
 
 namespace dculab::present {
@@ -44,7 +43,7 @@ Report study_report(const std::string& question) {
   return {"dculab/study/1", {question}, {}, Json{{"question", question}}};
 }
 
-Report studies_report() { return {"dculab/study/1", {}, {}, json_of(SeveralStudies{})}; }
+Report studies_report() { return {"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}}; }
 
 void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report) {
   std::visit([&](const auto& each) { add_answer(each, scenario, report); }, answer);

@@ -1,5 +1,5 @@
 // The report of `dculab study`: an answer whatever it is about, the studies that follow it, and several in one. What
-// its JSON has is study_fields.hpp.
+// its JSON has is present/schema/study_document.hpp.
 #pragma once
 
 #include <string>

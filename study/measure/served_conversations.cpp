@@ -8,8 +8,8 @@
 #include "config/conversations_file.hpp"
 #include "core/error.hpp"
 #include "engine/generate/serve_replicas.hpp"
-#include "engine/measure/conversation_requests.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "study/measure/conversation_lengths.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -29,22 +29,19 @@ namespace {
 struct Conversations {
   std::filesystem::path folder{};  // of the model
   engine::ModelWeights weights{};
-  std::vector<engine::AnsweredPrompt> prompts{};
+  std::vector<config::Exchange> prompts{};
 };
 
-[[nodiscard]] std::vector<engine::AnsweredPrompt> read_prompts(const std::string& file) {
-  std::vector<engine::AnsweredPrompt> prompts;
-  for (config::Exchange& exchange : config::read_conversations_file(file))
-    prompts.push_back({.prompt = std::move(exchange.prompt), .answer = std::move(exchange.answer)});
-  return prompts;
-}
-
-[[nodiscard]] std::vector<engine::TextRequest> sampled_requests(
-    const ConversationQuestion& question, const std::vector<engine::AnsweredPrompt>& conversations,
-    const engine::Tokenizer& tokenizer, const ModelShape& shape) {
-  auto requests =
-      engine::sample_requests(conversations, tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
-                              question.num_prompts, question.seed);
+[[nodiscard]] std::vector<engine::TextRequest> sampled_requests(const ConversationQuestion& question,
+                                                                const std::vector<config::Exchange>& conversations,
+                                                                const engine::Tokenizer& tokenizer,
+                                                                const ModelShape& shape) {
+  std::vector<engine::TextRequest> requests;
+  for (SampledConversation& each :
+       sample_conversations(conversations, tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
+                            question.num_prompts, question.seed))
+    requests.push_back(
+        {.prompt = std::move(each.prompt), .max_tokens = each.answer_tokens, .eos = EosHandling::ignore});
   if (requests.empty())
     throw InputError(question.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
                                         std::string("into the model's context"));
@@ -152,7 +149,7 @@ ConversationFigures conversation_figures(const ServingReport& report) {
 
 ConversationAnswer serve_conversations(const ConversationQuestion& question, const engine::BenchProgress& progress) {
   Conversations given;  // filled one by one: GCC 12 destroys members twice where one of a braced list throws
-  given.prompts = read_prompts(question.file);
+  given.prompts = config::read_conversations_file(question.file);
   given.folder = find_model(question.model);
   given.weights = load_or_make_weights(given.folder, question.random_weights);
   for (const ConversationVariant& variant : question.variants)

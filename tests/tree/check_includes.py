@@ -29,6 +29,7 @@ ALLOWED = {
 PARTS = {
     ("model", "files"): "model/folder/",
     ("study", "engine"): "study/measure/",
+    ("present", "engine"): "present/measure/",
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.
@@ -78,6 +79,9 @@ def complaints(relative: str, includes: list[tuple[int, str]]):
         part = PARTS.get((folder, other), folder)
         if not relative.startswith(part):
             yield place + f"of {folder}, {part} alone may include {other} ({target})"
+        measured = folder == "present" and target.startswith("study/measure/")
+        if measured and not relative.startswith("present/measure/"):
+            yield place + f"of present, present/measure/ alone may include {target}"
         for prefix, places in FENCES.items():
             if target.startswith(prefix) and not any(relative.startswith(each) for each in places):
                 yield place + f"{target} is fenced to {', '.join(places)}"

@@ -1,11 +1,11 @@
-#include "present/study/replay_report.hpp"
+#include "present/measure/replay_report.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "config/unit_text.hpp"
-#include "present/study/replay_fields.hpp"
+#include "present/measure/replay_fields.hpp"
 
 namespace dculab::present {
 namespace {

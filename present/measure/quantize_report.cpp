@@ -1,10 +1,10 @@
-#include "present/engine/quantize_report.hpp"
+#include "present/measure/quantize_report.hpp"
 
 #include <cmath>
 #include <filesystem>
 
 #include "config/unit_text.hpp"
-#include "present/engine/quantize_fields.hpp"
+#include "present/measure/quantize_fields.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,4 +1,4 @@
-#include "present/engine/evaluation_report.hpp"
+#include "present/measure/evaluation_report.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/kv/table.hpp"
-#include "present/engine/evaluation_fields.hpp"
+#include "present/measure/evaluation_fields.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,9 +1,9 @@
-#include "present/engine/completions_report.hpp"
+#include "present/measure/completions_report.hpp"
 
 #include <algorithm>
 
 #include "config/unit_text.hpp"
-#include "present/engine/completions_fields.hpp"
+#include "present/measure/completions_fields.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,9 +1,9 @@
-#include "present/study/served_scenario_report.hpp"
+#include "present/measure/served_scenario_report.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "present/study/served_workload_fields.hpp"
+#include "present/measure/served_workload_fields.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::present {

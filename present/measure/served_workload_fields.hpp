@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "core/activation_mode.hpp"
-#include "present/engine/draft_report.hpp"
-#include "present/engine/expert_report.hpp"
+#include "present/measure/served_replicas.hpp"
 #include "present/study/comparison_table.hpp"
 #include "present/study/metric_text.hpp"
 #include "present/study/serving_report.hpp"
+#include "present/values/draft_report.hpp"
+#include "present/values/expert_report.hpp"
 #include "study/evaluate/serving_figures.hpp"
 #include "study/measure/served_conversations.hpp"
 #include "study/measure/served_scenario.hpp"

@@ -1,4 +1,4 @@
-#include "present/engine/step_trace_report.hpp"
+#include "present/measure/step_trace_report.hpp"
 
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 
 #include "config/unit_text.hpp"
 #include "core/kv/table.hpp"
-#include "present/engine/step_trace_fields.hpp"
+#include "present/measure/step_trace_fields.hpp"
 
 namespace dculab::present {
 namespace {

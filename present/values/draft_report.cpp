@@ -1,4 +1,4 @@
-#include "present/engine/draft_report.hpp"
+#include "present/values/draft_report.hpp"
 
 namespace dculab::present {
 namespace {

@@ -1,8 +1,8 @@
 // Models that were regrouped, quantized and judged, as people and programs see them.
 #include "core/kv/table.hpp"
-#include "present/engine/evaluation_report.hpp"
-#include "present/engine/quantize_report.hpp"
-#include "present/engine/regroup_report.hpp"
+#include "present/measure/evaluation_report.hpp"
+#include "present/measure/quantize_report.hpp"
+#include "present/measure/regroup_report.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,10 +1,10 @@
-#include "present/study/served_study.hpp"
+#include "present/measure/served_study.hpp"
 
 #include <string>
 #include <utility>
 
 #include "model/few_heads.hpp"
-#include "present/study/measured_serving_fields.hpp"
+#include "present/measure/measured_serving_fields.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/serving_scenario.hpp"
 

@@ -1,5 +1,5 @@
 // Replayed kernels as people and programs see them.
-#include "present/study/replay_report.hpp"
+#include "present/measure/replay_report.hpp"
 
 #include "tests/support/catch.hpp"
 

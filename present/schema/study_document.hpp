@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "present/measure/measured_serving_fields.hpp"
 #include "present/study/comparison_fields.hpp"
-#include "present/study/measured_serving_fields.hpp"
 #include "present/study/predicted_fields.hpp"
 #include "present/study/search_fields.hpp"
 

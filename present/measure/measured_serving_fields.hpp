@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "present/measure/measured_fields.hpp"
+#include "present/measure/served_replicas.hpp"
 #include "present/study/comparison_table.hpp"
-#include "present/study/measured_fields.hpp"
 #include "present/study/serving_report.hpp"
 #include "study/measure/served_study.hpp"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "present/engine/quantize_report.hpp"
+#include "present/measure/quantize_report.hpp"
 #include "present/output/field_json.hpp"
 
 namespace dculab::present {
@@ -96,8 +96,9 @@ struct FieldList<engine::KvLayerCalibration> {
   using Layer = engine::KvLayerCalibration;
   static constexpr std::string_view id = "kv_calibration";
   static constexpr std::string_view doc = "Of kvquant formats, of a layer: over the channels, in magnitude.";
-  static constexpr auto fields = std::tuple(field("largest_k_centre", "of keys", &Layer::largest_centre),
-                                            field("largest_k_half_range", "of keys", &Layer::largest_half_range));
+  static constexpr auto fields = std::tuple(
+      field("largest_k_centre", "of keys", [](const Layer& layer) { return layer.largest_centre(); }),
+      field("largest_k_half_range", "of keys", [](const Layer& layer) { return layer.largest_half_range(); }));
 };
 
 template <>

@@ -1,5 +1,5 @@
 // The steps of a grid as a table and as JSON.
-#include "present/engine/step_trace_report.hpp"
+#include "present/measure/step_trace_report.hpp"
 
 #include <algorithm>
 

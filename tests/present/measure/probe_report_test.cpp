@@ -1,5 +1,5 @@
 // What a probe measured, as people and programs see it.
-#include "present/engine/probe_report.hpp"
+#include "present/measure/probe_report.hpp"
 
 #include <algorithm>
 

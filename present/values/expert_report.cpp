@@ -1,4 +1,4 @@
-#include "present/engine/expert_report.hpp"
+#include "present/values/expert_report.hpp"
 
 namespace dculab::present {
 namespace {

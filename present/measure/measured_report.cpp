@@ -1,4 +1,4 @@
-#include "present/study/measured_report.hpp"
+#include "present/measure/measured_report.hpp"
 
 #include <cmath>
 #include <optional>
@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "config/unit_text.hpp"
-#include "present/study/measured_serving_fields.hpp"
-#include "present/study/served_study.hpp"
+#include "present/measure/measured_serving_fields.hpp"
+#include "present/measure/served_study.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {

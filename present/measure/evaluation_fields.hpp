@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "present/engine/draft_report.hpp"
-#include "present/engine/evaluation_report.hpp"
-#include "present/engine/expert_report.hpp"
+#include "present/measure/evaluation_report.hpp"
+#include "present/values/draft_report.hpp"
+#include "present/values/expert_report.hpp"
 #include "present/values/retention_fields.hpp"
 
 namespace dculab::present {

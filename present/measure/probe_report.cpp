@@ -1,4 +1,4 @@
-#include "present/engine/probe_report.hpp"
+#include "present/measure/probe_report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
-#include "present/engine/probe_fields.hpp"
+#include "present/measure/probe_fields.hpp"
 
 namespace dculab::present {
 namespace {

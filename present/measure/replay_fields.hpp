@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "present/measure/replay_report.hpp"
 #include "present/output/field_json.hpp"
-#include "present/study/replay_report.hpp"
 
 namespace dculab::present {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "present/engine/regroup_report.hpp"
+#include "present/measure/regroup_report.hpp"
 #include "present/output/field_json.hpp"
 
 namespace dculab::present {

@@ -1,5 +1,5 @@
 // Served conversations as a table and as JSON.
-#include "present/study/conversations_report.hpp"
+#include "present/measure/conversations_report.hpp"
 
 #include "tests/support/catch.hpp"
 

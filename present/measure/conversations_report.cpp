@@ -1,10 +1,10 @@
-#include "present/study/conversations_report.hpp"
+#include "present/measure/conversations_report.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include "config/unit_text.hpp"
-#include "present/study/served_workload_fields.hpp"
+#include "present/measure/served_workload_fields.hpp"
 
 namespace dculab::present {
 namespace {

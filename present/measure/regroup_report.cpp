@@ -1,11 +1,11 @@
-#include "present/engine/regroup_report.hpp"
+#include "present/measure/regroup_report.hpp"
 
 #include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "present/engine/regroup_fields.hpp"
+#include "present/measure/regroup_fields.hpp"
 
 namespace dculab::present {
 namespace {

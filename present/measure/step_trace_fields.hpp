@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/trace.hpp"
-#include "present/engine/expert_report.hpp"
+#include "present/values/expert_report.hpp"
 #include "present/values/retention_fields.hpp"
 
 namespace dculab::present {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/generate/generator.hpp"
-#include "present/engine/draft_report.hpp"
 #include "present/output/field_json.hpp"
+#include "present/values/draft_report.hpp"
 
 namespace dculab::present {
 
