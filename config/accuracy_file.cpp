@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kLargestAccuracyFile = 1 << 20;
 
-void read_figure(MapReader& reader, std::string_view key, std::optional<double>& figure, Range range) {
+void read_figure(MapReader& reader, std::string_view key, std::optional<double>& figure, Bounds bounds) {
   double value = 0;
   const Node* node = reader.optional(key);
   if (node == nullptr) return;
-  reader.read(*node, value, range);
+  reader.read(*node, value, bounds);
   figure = value;
 }
 

@@ -2,11 +2,24 @@
 
 #include <set>
 
+#include "config/key_list.hpp"
 #include "config/step_words.hpp"
 #include "sim/calibration/confidence.hpp"
 
 namespace dculab::config {
 namespace {
+
+struct CalibrationKeys {
+  using Target = sim::Calibration;
+  static constexpr auto keys = std::tuple(
+      value("held_out_steps", &sim::Calibration::held_out_steps, "that the fit did not see",
+            {.bounds = at_least(1), .unit = "steps", .necessity = Necessity::required}),
+      value("coverage", &sim::Calibration::coverage, "of the interval",
+            {.bounds = fraction(), .unit = unit::share, .necessity = Necessity::required}),
+      value("interval_factor", &sim::Calibration::interval_factor,
+            "a measurement lies in [prediction / factor, prediction * factor]",
+            {.bounds = between(1, sim::kWidestInterval), .unit = unit::ratio, .necessity = Necessity::required}));
+};
 
 void read_dtypes(MapReader& reader, const char* key, std::set<Dtype>& seen) {
   std::vector<Dtype> dtypes;
@@ -60,9 +73,7 @@ void read_calibration(MapReader reader, sim::Calibration& calibration) {
     intervals.finish();
     return reader.finish();
   }
-  reader.required("held_out_steps", calibration.held_out_steps, at_least(1));
-  reader.required("coverage", calibration.coverage, fraction());
-  reader.required("interval_factor", calibration.interval_factor, between(1, sim::kWidestInterval));
+  read_keys<CalibrationKeys>(reader, calibration);
   MapReader domain = reader.required_map("domain");
   if (domain.is_present())
     for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
@@ -70,6 +81,35 @@ void read_calibration(MapReader reader, sim::Calibration& calibration) {
   MapReader formats = reader.optional_map("formats");
   if (formats.is_present()) read_formats(formats, calibration.formats.emplace());
   reader.finish();
+}
+
+std::vector<FileKey> calibration_keys() {
+  std::vector<FileKey> keys = keys_of<CalibrationKeys>();
+  for (FileKey& key : keys) {  // of one that learned from points there are `intervals` instead
+    key.is_required = false;
+    key.absent = "`intervals`";
+  }
+  FileKey feature{.key = "<feature>", .pattern = ".", .meaning = "least and largest value that was seen"};
+  feature.values = {{.kind = ValueKind::list, .items = {{.kind = ValueKind::number}}}};
+  keys.push_back(map_key("domain", "what was seen of steps, by feature", {std::move(feature)}));
+  std::vector<FileKey> formats;
+  for (const char* key : {"weights", "activations", "kv_cache_dtype", "kv_retention"}) {
+    FileKey& list = formats.emplace_back(FileKey{.key = key, .meaning = "that ran", .is_required = true});
+    list.values = {{.kind = ValueKind::list, .items = {FileValue{}}}};
+  }
+  keys.push_back(map_key("formats", "whose kernels ran", std::move(formats)));
+  std::vector<FileKey> intervals{{.key = "rows", .meaning = "measured there, of this stack", .is_required = true}};
+  intervals.front().values = {{.kind = ValueKind::whole, .bounds = at_least(0), .unit = "rows"}};
+  for (const auto& [name, kind] : sim::kPriceKinds) {
+    FileKey& factor = intervals.emplace_back(FileKey{.key = std::string(name), .is_required = true});
+    factor.meaning = "a measurement lies in [prediction / factor, prediction * factor]";
+    factor.values = {
+        {.kind = ValueKind::number, .bounds = between(1, sim::kWidestInterval), .unit = std::string(unit::ratio)}};
+  }
+  FileKey stack{.key = "<stack>", .pattern = "."};
+  stack.values = {{.kind = ValueKind::map, .keys = std::move(intervals)}};
+  keys.push_back(map_key("intervals", "of points, by stack", {std::move(stack)}));
+  return keys;
 }
 
 }  // namespace dculab::config

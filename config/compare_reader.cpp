@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "config/key_list.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
 
@@ -21,14 +23,12 @@ constexpr std::array<std::string_view, 9> kCompared{"step_time",
                                                     "output_tokens_per_second_per_node"};
 
 // "-5.59 %"
-void read_percent(MapReader& reader, std::string_view key, double& share) {
-  const Node* node = reader.optional(key);
-  if (node == nullptr) return;
-  Node number = *node;
+void read_percent(MapReader& reader, const Node& node, double& share) {
+  Node number = node;
   const std::size_t sign = number.text.find('%');
   const bool ends_there = sign != std::string::npos && sign + 1 == number.text.size();
-  if (node->kind != NodeKind::scalar || !ends_there)
-    return reader.complain(*node, reader.path_to(key) + ": must be a percentage such as -5.59 %");
+  if (node.kind != NodeKind::scalar || !ends_there)
+    return reader.complain(node, reader.path_to(node.key) + ": must be a percentage such as -5.59 %");
   number.text = number.text.substr(0, number.text.find_last_not_of(' ', sign - 1) + 1);
   double value = 0;
   reader.read(number, value, between(-1e6, 1e6));
@@ -85,11 +85,17 @@ void try_changes(const Node* changes, Node document, ProblemList& problems) {
   }
 }
 
+struct VariantKeys {
+  using Target = Variant;
+  static constexpr auto keys =
+      std::tuple(value("name", &Variant::name, "of the variant", {.necessity = Necessity::required}),
+                 value("note", &Variant::note, "what is to be known of it"));
+};
+
 void read_variant(const Node& node, Compare& compare, const Node& document, ProblemList& problems) {
   MapReader reader(&node, "compare.variants", problems);
   Variant variant;
-  reader.required("name", variant.name);
-  reader.optional("note", variant.note);
+  read_keys<VariantKeys>(reader, variant);
   const Node* changes = reader.required("changes");
   variant.changes = read_pairs(reader, changes);
   try_changes(changes, document, problems);
@@ -127,7 +133,7 @@ void read_reported(const Node& node, Compare& compare, const Scenario& scenario,
   reader.required("variant", figure.variant, variants);
   reader.required("metric", figure.metric, compared);
   read_point(reader, scenario, document, figure);
-  read_percent(reader, "change", figure.change);
+  if (const Node* change = reader.optional("change")) read_percent(reader, *change, figure.change);
   read_figure(reader, "baseline", figure.metric, figure.baseline);
   read_figure(reader, "value", figure.metric, figure.value);
   const bool both = figure.baseline && figure.value;
@@ -149,13 +155,19 @@ void read_maps(MapReader& reader, const Node* list, Read read) {
   for (const Node& child : list->children) read(child);
 }
 
+struct CompareKeys {
+  using Target = Compare;
+  static constexpr auto keys = std::tuple(
+      value("baseline", &Compare::baseline, "a name for the unchanged scenario", {.necessity = Necessity::required}),
+      value("source", &Compare::source, "who published what is reported", {.absent = "needed with `reported`"}),
+      value("assumptions", &Compare::assumptions, "texts that are printed above the tables"));
+};
+
 void read_variants(MapReader reader, Scenario& scenario, const Node& document) {
   if (!reader.is_present()) return;
   ProblemList& problems = reader.problems();
   Compare compare;
-  reader.required("baseline", compare.baseline);
-  reader.optional("source", compare.source);
-  reader.optional("assumptions", compare.assumptions);
+  read_keys<CompareKeys>(reader, compare);
   read_maps(reader, reader.required("variants"),
             [&](const Node& child) { read_variant(child, compare, document, problems); });
   read_maps(reader, reader.optional("reported"),
@@ -166,18 +178,77 @@ void read_variants(MapReader reader, Scenario& scenario, const Node& document) {
   scenario.compare = std::move(compare);
 }
 
+struct AccuracyKeys {
+  using Target = AccuracyChoice;
+  static void read_tolerance(MapReader& reader, const Node& node, AccuracyChoice& accuracy) {
+    read_percent(reader, node, accuracy.tolerance);
+  }
+  static void read_speed_tie(MapReader& reader, const Node& node, AccuracyChoice& accuracy) {
+    read_percent(reader, node, accuracy.speed_tie);
+  }
+  static constexpr Shape kPercent{.is_text = true};
+  static constexpr auto keys = std::tuple(
+      value("file", &AccuracyChoice::file,
+            "an accuracy file (its path, or relative to the scenario): CSV, or the output of `dculab evaluate --format "
+            "json`",
+            {.absent = "published curves"}),
+      value("model", &AccuracyChoice::model,
+            "the model whose curve is used. Choices are matched by group size, so it need not be the scenario's model",
+            {.necessity = Necessity::required}),
+      value("metric", &AccuracyChoice::metric,
+            "`perplexity`, `choice_accuracy`, `recall_accuracy` or a benchmark of the file; of several rows with one "
+            "group size the best counts",
+            {.absent = "the model's first"}),
+      shaped("tolerance", &read_tolerance, kPercent, "the largest loss, relative to group size 1",
+             {.unit = "%", .absent = "5 %"}),
+      shaped("speed_tie", &read_speed_tie, kPercent, "speed that is given up to keep more KV heads",
+             {.unit = "%", .absent = "5 %"}));
+
+  static void check(MapReader& reader, AccuracyChoice& accuracy) {
+    for (const auto& [key, share] : {std::pair("tolerance", accuracy.tolerance), {"speed_tie", accuracy.speed_tie}})
+      if (share < 0) reader.complain(*reader.node(), reader.path_to(key) + ": must not be negative");
+  }
+};
+
 void read_accuracy(MapReader reader, Scenario& scenario) {
   if (!reader.is_present()) return;
   AccuracyChoice accuracy;
-  reader.optional("file", accuracy.file);
-  reader.required("model", accuracy.model);
-  reader.optional("metric", accuracy.metric);
-  read_percent(reader, "tolerance", accuracy.tolerance);
-  read_percent(reader, "speed_tie", accuracy.speed_tie);
-  for (const auto& [key, share] : {std::pair("tolerance", accuracy.tolerance), {"speed_tie", accuracy.speed_tie}})
-    if (share < 0) reader.complain(*reader.node(), reader.path_to(key) + ": must not be negative");
-  reader.finish();
+  read_section<AccuracyKeys>(std::move(reader), accuracy);
   scenario.accuracy = std::move(accuracy);
+}
+
+[[nodiscard]] FileKey list_of_maps(std::string key, std::string meaning, std::vector<FileKey> keys) {
+  FileKey list{.key = std::move(key), .meaning = std::move(meaning), .absent = "none"};
+  FileValue& value = list.values.emplace_back(FileValue{.kind = ValueKind::list});
+  value.items.push_back(FileValue{.kind = ValueKind::map, .keys = std::move(keys)});
+  return list;
+}
+
+[[nodiscard]] FileKey text_key(std::string key, std::string meaning, std::string absent) {
+  FileKey text{.key = std::move(key), .meaning = std::move(meaning), .absent = std::move(absent)};
+  text.values = {{.kind = ValueKind::text}};
+  return text;
+}
+
+// What was published of a variant.
+[[nodiscard]] std::vector<FileKey> reported_keys(const FileKey& settings) {
+  FileKey at = settings;
+  at.key = "at";
+  at.meaning = "the points of the sweep to which it applies";
+  at.absent = "every point";
+  FileKey metric{.key = "metric", .meaning = "what was published", .is_required = true};
+  FileValue& words = metric.values.emplace_back(FileValue{.kind = ValueKind::word});
+  for (const std::string_view each : kCompared) words.words.emplace_back(each);
+  FileKey variant = text_key("variant", "of which it was published: a variant, or the baseline", "");
+  variant.is_required = true;
+  std::vector<FileKey> keys{
+      std::move(variant), std::move(metric), std::move(at),
+      text_key("change", "`-5.59 %`: against the baseline", "`baseline` and `value`, or `value`")};
+  for (const char* key : {"baseline", "value"}) {
+    FileKey& figure = keys.emplace_back(text_key(key, "the figure itself, a time with its unit", "`change`"));
+    figure.values.push_back({.kind = ValueKind::number, .bounds = above(0)});
+  }
+  return keys;
 }
 
 }  // namespace
@@ -189,5 +260,22 @@ void read_compare(Scenario& scenario, const Node& document, ProblemList& problem
   if (scenario.compare && scenario.accuracy)
     reader.complain(*document.find("accuracy"), "accuracy: compare stands there too; keep one of them");
 }
+
+std::vector<FileKey> compare_keys(const FileKey& settings) {
+  std::vector<FileKey> variant = keys_of<VariantKeys>();
+  FileKey& changes = variant.emplace_back(settings);
+  changes.key = "changes";
+  changes.meaning = "any keys above, dotted, that change a prediction, including `machine`, `stack` and their figures";
+  changes.is_required = true;
+  std::vector<FileKey> keys = keys_of<CompareKeys>();
+  FileKey& variants =
+      keys.emplace_back(list_of_maps("variants", "the scenario with other values for some keys", variant));
+  variants.is_required = true;
+  variants.absent.clear();
+  keys.push_back(list_of_maps("reported", "what somebody published about variants", reported_keys(settings)));
+  return keys;
+}
+
+std::vector<FileKey> accuracy_keys() { return keys_of<AccuracyKeys>(); }
 
 }  // namespace dculab::config

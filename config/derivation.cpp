@@ -12,7 +12,7 @@ namespace {
 
 // A peak that was measured under load, or published at another clock. Half and double are slips: of sparsity, of FLOP
 // per multiply-add, of a double-rate memory clock.
-constexpr Range kShares = between(0.55, 1.02);
+constexpr Bounds kShares = between(0.55, 1.02);
 
 [[nodiscard]] bool has_own(const sim::Machine& machine, std::string_view level) {
   const auto found = std::ranges::find(machine.memory, level, &sim::MemoryLevel::name);
@@ -46,7 +46,7 @@ constexpr Range kShares = between(0.55, 1.02);
 template <class T>
 [[nodiscard]] double read_as(MapReader& reader, const Node& node, const DerivationField& field) {
   T rate{};
-  reader.read(node, rate, field.range);
+  reader.read(node, rate, field.bounds);
   if constexpr (std::is_same_v<T, double>)
     return rate;
   else

@@ -2,15 +2,41 @@
 // beside it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "config/machine_fields.hpp"
 #include "config/map_reader.hpp"
 #include "sim/hardware/design.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::config {
+
+// Figures of a machine file that may follow others: what a key beside `value` says.
+enum class FigureKind : std::uint8_t { peak, own_bandwidth, shared_bandwidth, latency };
+
+struct DerivationField {
+  std::string_view key;
+  FigureKind figure = FigureKind::peak;
+  sim::Follows follows = sim::Follows::units_and_clock;
+  std::optional<Dimension> dimension;  // of the rate; absent: a bare number
+  Bounds bounds;
+  std::string_view words;  // "256 FLOP per unit and clock"
+};
+
+inline constexpr std::array<DerivationField, 5> kDerivations{{
+    {"per_unit_clock", FigureKind::peak, sim::Follows::units_and_clock, Dimension::flop, between(1e-3, 1e9),
+     "per unit and clock"},
+    {"per_unit_clock", FigureKind::own_bandwidth, sim::Follows::units_and_clock, Dimension::bytes, between(1e-3, 1e9),
+     "per unit and clock"},
+    {"per_channel_clock", FigureKind::shared_bandwidth, sim::Follows::channels_and_clock, Dimension::bytes,
+     between(1e-3, 1e9), "per channel and clock"},
+    {"per_channel", FigureKind::shared_bandwidth, sim::Follows::channels, Dimension::bandwidth, between(1e3, 1e20),
+     "per channel"},
+    {"clocks", FigureKind::latency, sim::Follows::clock, std::nullopt, between(1e-3, 1e9), "clocks"},
+}};
 
 // Whether the figure under `key` may follow others: peaks, and bandwidth and latency of memory.
 [[nodiscard]] bool may_follow(const sim::Machine& machine, const std::string& key);
@@ -30,18 +56,17 @@ void check_share(MapReader& reader, const sim::Machine& machine, const std::stri
 
 // The value, or what the machine read so far makes it.
 template <class T>
-void read_followed(MapReader& reader, sim::Machine& machine, const std::string& path, T& target) {
+void read_followed(MapReader& reader, sim::Machine& machine, const std::string& path, T& target, Bounds bounds) {
   const std::optional<sim::Derivation> derivation = read_derivation(reader, machine, path);
   if (derivation) machine.derivations[path] = *derivation;
   if (const Node* stated = reader.optional("value")) {
-    reader.read(*stated, target, allowed_figure<T>(path));
+    reader.read(*stated, target, bounds);
     if (derivation && target.value() > 0) check_share(reader, machine, path, *derivation, target.value());
   } else if (derivation) {
     target = T(sim::derived_value(machine, path, *derivation));
-    const Range range = allowed_figure<T>(path);
-    if (target.value() > 0 && !contains(range, target.value()))
+    if (target.value() > 0 && !contains(bounds, target.value()))
       reader.complain(*reader.node(), path + ": " + short_text(target) + " follow, out of range; it must be " +
-                                          describe(range, DimensionOf<T>::value));
+                                          describe(bounds, DimensionOf<T>::value));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "config/figure_change.hpp"
 
-#include "config/machine_fields.hpp"
 #include "sim/calibration/figure_scale.hpp"
 #include "sim/hardware/figure.hpp"
 
@@ -20,14 +19,13 @@ double factor_of(MapReader& reader, const Node& change) {
 
 // Where the figure would come to.
 template <class T>
-bool is_allowed(const std::string& key, MapReader& reader, const Node& change, double scaled) {
+bool is_allowed(Bounds bounds, MapReader& reader, const Node& change, double scaled) {
   constexpr bool has_unit = requires(T figure) { figure.value(); };
   std::optional<Dimension> dimension;
   if constexpr (has_unit) dimension = DimensionOf<T>::value;
-  const Range range = allowed_figure<T>(key);
-  if (contains(range, scaled)) return true;
+  if (contains(bounds, scaled)) return true;
   reader.complain(change, reader.path_to(change.key) + ": '" + change.text + "' takes it out of range; it must be " +
-                              describe(range, dimension));
+                              describe(bounds, dimension));
   return false;
 }
 
@@ -36,13 +34,14 @@ bool is_allowed(const std::string& key, MapReader& reader, const Node& change, d
 bool is_relative(const Node& change) { return change.text.ends_with(kTimes); }
 
 void change_figure(sim::Machine& machine, const std::string& key, MapReader& reader, const Node& change) {
+  const Bounds bounds = sim::find_figure_info(key)->bounds;
   const double factor = is_relative(change) ? factor_of(reader, change) : 0;
   std::visit(
       [&]<class T>(T* target) {
-        if (!is_relative(change)) return reader.read(change, *target, allowed_figure<T>(key));
+        if (!is_relative(change)) return reader.read(change, *target, bounds);
         const double before = *sim::figure_value(machine, key);
         if (factor == 0 || factor == 1 || before == 0) return;  // what nobody states stays 0
-        if (is_allowed<T>(key, reader, change, before * factor) && !sim::scale_figure(machine, key, factor))
+        if (is_allowed<T>(bounds, reader, change, before * factor) && !sim::scale_figure(machine, key, factor))
           reader.complain(change,
                           reader.path_to(change.key) + ": no figure of " + machine.name + " that can be scaled");
       },

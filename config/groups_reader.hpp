@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
 #include "core/groups_by_load.hpp"
 
@@ -17,5 +19,8 @@ struct FewHeadsChoice {
 
 // The map of engine.groups_by_load, where it is there.
 void read_groups_by_load(MapReader reader, std::optional<GroupsByLoad>& groups, FewHeadsChoice& choice);
+
+// Its keys.
+[[nodiscard]] std::vector<FileKey> groups_by_load_keys();
 
 }  // namespace dculab::config

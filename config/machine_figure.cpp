@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "config/figure_change.hpp"
-#include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "fields/printable_text.hpp"
 #include "sim/hardware/design.hpp"
@@ -32,7 +31,7 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
     machine.clock = state->second;
     return;
   }
-  if (!is_word(node.text)) return reader.read(node, machine.clock, allowed_figure<Hertz>(node.key));
+  if (!is_word(node.text)) return reader.read(node, machine.clock, sim::find_figure_info(node.key)->bounds);
   std::string offered(kDefaultClock);
   for (const auto& [name, clock] : machine.clock_states) offered += ", " + name;
   reader.complain(node, "machine.clock: " + in_quotes(node.text) + " is no clock of " + machine.name + "; write " +
@@ -45,7 +44,7 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
   if (key.starts_with(sim::kOfStack)) return "a figure of the stack; set " + key;
   if (!key.starts_with(kOldSection) && !key.starts_with(kSection)) return {};
   const std::string figure = key.substr(key.rfind('.') + 1);
-  const bool is_sustained = std::ranges::any_of(kSustained, [&](const auto& field) { return field.key == figure; });
+  const bool is_sustained = sim::find_figure_info("sustained." + figure) != nullptr;
   return is_sustained ? "is machine.sustained." + figure + " now"
                       : "what kernels reach is their stack's; set stack.reached." + figure;
 }

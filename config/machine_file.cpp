@@ -6,21 +6,15 @@
 
 #include "config/calibration_reader.hpp"
 #include "config/derivation.hpp"
-#include "config/machine_fields.hpp"
+#include "config/machine_keys.hpp"
 #include "config/map_reader.hpp"
-#include "config/stack_fields.hpp"
 #include "config/yaml_text.hpp"
-#include "sim/hardware/device_link.hpp"
+#include "sim/hardware/figure.hpp"
+#include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::config {
 namespace {
-
-constexpr auto kEvidence = std::to_array<Choice<sim::Evidence>>({{"spec", sim::Evidence::spec},
-                                                                 {"measured", sim::Evidence::measured},
-                                                                 {"inferred", sim::Evidence::inferred},
-                                                                 {"assumed", sim::Evidence::assumed}});
-constexpr auto kMachineKinds =
-    std::to_array<Choice<lower::DeviceKind>>({{"gpu", lower::DeviceKind::gpu}, {"cpu", lower::DeviceKind::cpu}});
 
 // "9.0", "10.0"
 bool is_compute_capability(std::string_view text) {
@@ -30,9 +24,6 @@ bool is_compute_capability(std::string_view text) {
          std::ranges::all_of(text.substr(0, dot), is_digit) && is_digit(text.back());
 }
 
-constexpr auto kScopes =
-    std::to_array<Choice<sim::Scope>>({{"compute_unit", sim::Scope::compute_unit}, {"device", sim::Scope::device}});
-
 // "rows_16" -> 16
 std::optional<int> parse_rows(std::string_view key) {
   constexpr std::string_view kPrefix = "rows_";
@@ -41,8 +32,8 @@ std::optional<int> parse_rows(std::string_view key) {
   int rows = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rows);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && rows >= 1 && rows <= kLargestFigureCount && std::to_string(rows) == digits ? std::optional(rows)
-                                                                                             : std::nullopt;
+  return whole && rows >= 1 && rows <= sim::kLargestFigureCount && std::to_string(rows) == digits ? std::optional(rows)
+                                                                                                  : std::nullopt;
 }
 
 // "boost", "power_cap_250w"
@@ -58,24 +49,23 @@ class MachineReader {
   sim::Machine read() {
     MapReader reader(&document_, "", problems_);
     read_identity(reader);
-    figure(reader, "compute_units", machine_.compute_units);
-    figure(reader, "clock", machine_.clock);
+    read_figures(reader, machine_, sim::kDesign);
     read_clock_states(reader.optional_map("clock_states"));
     read_peaks(reader.required_map("peaks"));
     const auto half = machine_.peaks.find(Dtype::f16);
     machine_.has_matrix_cores = half != machine_.peaks.end() && half->second.matrix.has_value();
-    read_matmuls(reader.optional_map("matmul_rates"), machine_.matmul_rates);
-    read_matmuls(reader.optional_map("matmul_dram_shares"), machine_.matmul_dram_shares);
-    read_matmuls(reader.optional_map("short_matmul_rates"), machine_.short_matmul_rates);
-    read_matmuls(reader.optional_map("short_matmul_dram_shares"), machine_.short_matmul_dram_shares);
+    read_matmuls(reader, sim::kMatmulRates, machine_.matmul_rates);
+    read_matmuls(reader, sim::kMatmulShares, machine_.matmul_dram_shares);
+    read_matmuls(reader, sim::kShortMatmulRates, machine_.short_matmul_rates);
+    read_matmuls(reader, sim::kShortMatmulShares, machine_.short_matmul_dram_shares);
     if (const Node* levels = reader.required("memory")) read_memory(*levels);
     const bool gpu = machine_.kind == lower::DeviceKind::gpu;
-    if (gpu) read_fields(reader.required_map("waves"), machine_.waves, kWaves);
-    read_fields(reader.required_map("overheads"), machine_.overheads, kOverheads);
-    read_fields(reader.optional_map("sustained"), machine_.sustained, kSustained);
+    if (gpu) read_fields(reader.required_map("waves"), machine_.waves, sim::kWaves);
+    read_fields(reader.required_map("overheads"), machine_.overheads, sim::kOverheads);
+    read_fields(reader.optional_map("sustained"), machine_.sustained, sim::kSustained);
     read_reached(reader.optional_map("reached"));
     refuse_old_section(reader);
-    read_links(reader);
+    read_figures(reader, machine_, sim::kLinks);
     if (reader.optional("calibration") != nullptr)
       read_calibration(reader.optional_map("calibration"), machine_.calibration.emplace());
     reader.finish();
@@ -85,23 +75,10 @@ class MachineReader {
 
  private:
   void read_identity(MapReader& reader) {
-    std::string schema;
-    reader.required("schema", schema, Choices<std::string>{{kMachineSchema, std::string(kMachineSchema)}});
-    reader.required("name", machine_.name);
-    reader.required("description", machine_.description);
-    reader.required("kind", machine_.kind, kMachineKinds);
-    reader.optional("vendor", machine_.vendor, kVendors);
-    reader.optional("isa", machine_.isa);
-    reader.optional("kernel_target", machine_.kernel_target);
-    reader.optional("compute_capability", machine_.compute_capability);
+    read_keys<MachineKeys>(reader, machine_);
     if (const Node* node = reader.optional("compute_capability");
         node != nullptr && !is_compute_capability(machine_.compute_capability))
       reader.complain(*node, "compute_capability: must be major.minor, such as 9.0");
-  }
-
-  void read_links(MapReader& reader) {
-    for (const sim::LinkField& field : sim::kLinks)
-      std::visit([&](auto member) { optional_figure(reader, field.key, machine_.*member); }, field.member);
   }
 
   void read_clock_states(MapReader states) {
@@ -110,7 +87,7 @@ class MachineReader {
       if (child.key == kDefaultClock || !is_state_name(child.key))
         states.complain(child, states.path_to(child.key) + ": must be a word of small letters, digits and _, not " +
                                    std::string(kDefaultClock));
-      optional_figure(states, child.key, machine_.clock_states[child.key]);
+      figure(states, child.key, sim::kClockState, machine_.clock_states[child.key]);
     }
     states.finish();
   }
@@ -121,8 +98,7 @@ class MachineReader {
       const std::optional<Dtype> dtype = parse_dtype(child.key);
       if (!dtype || name(*dtype) != child.key) continue;  // finish() reports it
       MapReader peak = peaks.required_map(child.key);
-      figure(peak, "vector", machine_.peaks[*dtype].vector);
-      optional_figure(peak, "matrix", machine_.peaks[*dtype].matrix);
+      read_figures(peak, machine_.peaks[*dtype], sim::kPeak);
       peak.finish();
     }
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::int8, Dtype::fp8_e4m3, Dtype::fp8_e5m2})
@@ -132,7 +108,8 @@ class MachineReader {
 
   // int4_int8: {rows_1: {value: 90 GFLOP/s, ...}, rows_8: ...}
   template <class ByRows>
-  void read_matmuls(MapReader kernels, std::map<sim::MatmulKernel, ByRows>& result) {
+  void read_matmuls(MapReader& reader, const sim::FigureInfo& info, std::map<sim::MatmulKernel, ByRows>& result) {
+    MapReader kernels = reader.optional_map(info.key);
     if (!kernels.is_present()) return;
     for (const Node& child : kernels.node()->children) {
       const std::optional<sim::MatmulKernel> kernel = sim::parse_matmul_kernel(child.key);
@@ -140,7 +117,8 @@ class MachineReader {
       MapReader by_rows = kernels.required_map(child.key);
       if (!by_rows.is_present()) continue;
       for (const Node& each : by_rows.node()->children)
-        if (const std::optional<int> rows = parse_rows(each.key)) figure(by_rows, each.key, result[*kernel][*rows]);
+        if (const std::optional<int> rows = parse_rows(each.key))
+          figure(by_rows, each.key, info, result[*kernel][*rows]);
       for (const char* known : {"rows_1", "rows_8"}) static_cast<void>(by_rows.optional(known));
       by_rows.finish();
     }
@@ -160,30 +138,29 @@ class MachineReader {
 
   void read_level(MapReader& reader) {
     if (!reader.is_present()) return;
-    std::string name;
-    reader.required("name", name);
+    sim::MemoryLevel named;
+    read_key<LevelKeys>(reader, "name", named);
+    const std::string& name = named.name;
     for (const sim::MemoryLevel& other : machine_.memory)
       if (other.name == name) reader.complain(*reader.node(), "memory." + name + ": stands twice");
     sim::MemoryLevel& level = machine_.memory.emplace_back();  // what a figure follows is looked up there
     level.name = name;
-    reader.required("scope", level.scope, kScopes);
-    read_fields(reader, level, kLevel);
+    read_key<LevelKeys>(reader, "scope", level);
+    read_fields(reader, level, sim::kLevel);
   }
 
   // By stack or program, or of whatever runs there: "all: {matmul_compute: {value: 0.66, ...}}"
   void read_reached(MapReader stacks) {
     if (!stacks.is_present()) return;
     for (const Node& child : stacks.node()->children) {
-      if (std::ranges::find(sim::kReached, child.key, &sim::ReachedField::key) != sim::kReached.end()) {
+      if (sim::find_figure_info("reached.all." + child.key) != nullptr) {
         static_cast<void>(stacks.optional(child.key));
         stacks.complain(child, stacks.path_to(child.key) + ": whose kernels reach it? Write reached.all." + child.key +
                                    ", or a stack's or a program's name in the place of all");
         continue;
       }
       MapReader figures = stacks.required_map(child.key);
-      sim::Reached& reached = machine_.reached[child.key];
-      for (const sim::ReachedField& field : sim::kReached)
-        std::visit([&](auto member) { optional_figure(figures, field.key, reached.*member); }, field.member);
+      read_figures(figures, machine_.reached[child.key], sim::kReached);
       figures.finish();
     }
     stacks.finish();
@@ -197,44 +174,37 @@ class MachineReader {
   }
 
   template <class Part, std::size_t N>
-  void read_fields(MapReader reader, Part& part, const std::array<Field<Part>, N>& fields) {
-    for (const Field<Part>& field : fields)
-      std::visit(
-          [&](auto member) {
-            if (field.necessity == Necessity::required)
-              figure(reader, field.key, part.*member);
-            else
-              optional_figure(reader, field.key, part.*member);
-          },
-          field.member);
+  void read_fields(MapReader reader, Part& part, const std::array<sim::FigureField<Part>, N>& fields) {
+    read_figures(reader, part, fields);
     reader.finish();
   }
 
-  template <class T>
-  void figure(MapReader& reader, std::string_view key, T& target) {
-    if (const Node* node = reader.required(key)) read_figure(*node, reader.path_to(key), target);
+  template <class Part, std::size_t N>
+  void read_figures(MapReader& reader, Part& part, const std::array<sim::FigureField<Part>, N>& fields) {
+    for (const sim::FigureField<Part>& field : fields)
+      sim::visit_figure(part, field, [&](auto& target) { figure(reader, field.info.key, field.info, target); });
   }
 
   template <class T>
-  void optional_figure(MapReader& reader, std::string_view key, T& target) {
-    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target);
-  }
-
-  template <class T>
-  void optional_figure(MapReader& reader, std::string_view key, std::optional<T>& target) {
-    if (const Node* node = reader.optional(key)) read_figure(*node, reader.path_to(key), target.emplace());
+  void figure(MapReader& reader, std::string_view key, const sim::FigureInfo& info, T& target) {
+    const Node* node = info.is_required() ? reader.required(key) : reader.optional(key);
+    if (node == nullptr) return;
+    if constexpr (requires { target.emplace(); })
+      read_figure(*node, reader.path_to(key), info.bounds, target.emplace());
+    else
+      read_figure(*node, reader.path_to(key), info.bounds, target);
   }
 
   // {value: 1024 GB/s, kind: spec, source: "..."}
   template <class T>
-  void read_figure(const Node& node, const std::string& path, T& target) {
+  void read_figure(const Node& node, const std::string& path, Bounds bounds, T& target) {
     if (node.kind != NodeKind::map)
       return problems_.add(node,
                            path + ": must be {value: ..., kind: spec | measured | inferred | assumed, source: ...}");
     MapReader reader(&node, path, problems_);
     sim::Evidence evidence = sim::Evidence::assumed;
     std::string source;
-    read_value(reader, path, target);
+    read_value(reader, path, bounds, target);
     reader.required("kind", evidence, kEvidence);
     reader.required("source", source);
     reader.finish();
@@ -242,10 +212,10 @@ class MachineReader {
   }
 
   template <class T>
-  void read_value(MapReader& reader, const std::string& path, T& target) {
+  void read_value(MapReader& reader, const std::string& path, Bounds bounds, T& target) {
     if constexpr (requires { target.value(); })
-      if (may_follow(machine_, path)) return read_followed(reader, machine_, path, target);
-    reader.required("value", target, allowed_figure<T>(path));
+      if (may_follow(machine_, path)) return read_followed(reader, machine_, path, target, bounds);
+    reader.required("value", target, bounds);
   }
 
   const Node& document_;

@@ -11,6 +11,9 @@ namespace dculab::config {
 
 inline constexpr std::string_view kMachineSchema = "dculab/machine/1";
 
+// What a scenario may call the clock that the file has; the file's `clock_states` have names of their own.
+inline constexpr std::string_view kDefaultClock = "default";
+
 // Throws InputError with every problem of the file; what it returns has no problems().
 [[nodiscard]] sim::Machine read_machine_file(const std::string& path);
 [[nodiscard]] sim::Machine read_machine(const std::string& file, const std::string& yaml);

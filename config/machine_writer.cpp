@@ -1,12 +1,12 @@
 #include <stdexcept>
 
 #include "config/derivation.hpp"
-#include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
-#include "config/stack_fields.hpp"
+#include "config/stack_keys.hpp"
 #include "config/yaml_figure.hpp"
 #include "core/activation_mode.hpp"
-#include "sim/hardware/device_link.hpp"
+#include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::config {
 namespace {
@@ -25,33 +25,32 @@ class MachineWriter {
     if (!machine_.kernel_target.empty()) text_ += "kernel_target: " + yaml_quoted(machine_.kernel_target) + "\n";
     if (!machine_.compute_capability.empty())
       text_ += "compute_capability: " + yaml_quoted(machine_.compute_capability) + "\n";
-    figure("", "", "compute_units", machine_.compute_units);
-    figure("", "", "clock", machine_.clock);
+    write_stated("", "", machine_, sim::kDesign);
     if (!machine_.clock_states.empty()) text_ += "clock_states:\n";
     for (const auto& [key, clock] : machine_.clock_states) figure("  ", "clock_states.", key, clock);
     write_peaks();
-    write_matmuls("matmul_rates", machine_.matmul_rates);
-    write_matmuls("matmul_dram_shares", machine_.matmul_dram_shares);
-    write_matmuls("short_matmul_rates", machine_.short_matmul_rates);
-    write_matmuls("short_matmul_dram_shares", machine_.short_matmul_dram_shares);
+    write_matmuls(sim::kMatmulRates, machine_.matmul_rates);
+    write_matmuls(sim::kMatmulShares, machine_.matmul_dram_shares);
+    write_matmuls(sim::kShortMatmulRates, machine_.short_matmul_rates);
+    write_matmuls(sim::kShortMatmulShares, machine_.short_matmul_dram_shares);
     write_memory();
-    if (gpu) write_fields("waves", machine_.waves, kWaves);
-    write_fields("overheads", machine_.overheads, kOverheads);
-    write_fields("sustained", machine_.sustained, kSustained);
+    if (gpu) write_fields("waves", machine_.waves, sim::kWaves);
+    write_fields("overheads", machine_.overheads, sim::kOverheads);
+    write_fields("sustained", machine_.sustained, sim::kSustained);
     write_reached();
-    write_links();
+    write_stated("", "", machine_, sim::kLinks);
     if (machine_.calibration) write_calibration(*machine_.calibration);
     return std::move(text_);
   }
 
  private:
-  void write_links() {
-    for (const sim::LinkField& field : sim::kLinks)
-      std::visit(
-          [&](auto member) {
-            if (const auto& value = machine_.*member) figure("", "", std::string(field.key), *value);
-          },
-          field.member);
+  // All but those that an optional does not have.
+  template <class Part, std::size_t N>
+  void write_stated(const std::string& indent, const std::string& path, const Part& part,
+                    const std::array<sim::FigureField<Part>, N>& fields) {
+    for (const sim::FigureField<Part>& field : fields)
+      sim::visit_figure(part, field,
+                        [&](const auto& value) { figure(indent, path, std::string(field.info.key), value); });
   }
 
   void write_reached() {
@@ -61,9 +60,9 @@ class MachineWriter {
       const sim::Reached& reached = of_stack.second;
       const std::string path = "reached." + stack + ".";
       const std::size_t section = text_.size();
-      for (const sim::ReachedField& field : sim::kReached)
-        if (const std::string key(field.key); machine_.sources.contains(path + key))
-          std::visit([&](auto member) { figure("    ", path, key, reached.*member); }, field.member);
+      for (const sim::FigureField<sim::Reached>& field : sim::kReached)
+        if (const std::string key(field.info.key); machine_.sources.contains(path + key))
+          sim::visit_figure(reached, field, [&](const auto& value) { figure("    ", path, key, value); });
       if (text_.size() > section) text_.insert(section, "  " + yaml_quoted(stack) + ":\n");
     }
     if (text_.size() > begin) text_.insert(begin, "reached:\n");
@@ -74,13 +73,13 @@ class MachineWriter {
     for (const auto& [dtype, peak] : machine_.peaks) {
       const std::string key(name(dtype));
       text_ += "  " + key + ":\n";
-      figure("    ", "peaks." + key + ".", "vector", peak.vector);
-      if (peak.matrix) figure("    ", "peaks." + key + ".", "matrix", *peak.matrix);
+      write_stated("    ", "peaks." + key + ".", peak, sim::kPeak);
     }
   }
 
   template <class ByRows>
-  void write_matmuls(const std::string& section, const std::map<sim::MatmulKernel, ByRows>& kernels) {
+  void write_matmuls(const sim::FigureInfo& info, const std::map<sim::MatmulKernel, ByRows>& kernels) {
+    const std::string section(info.key);
     if (!kernels.empty()) text_ += section + ":\n";
     for (const auto& [kernel, by_rows] : kernels) {
       const std::string key = sim::name(kernel);
@@ -96,14 +95,12 @@ class MachineWriter {
       const std::string path = "memory." + level.name + ".";
       text_ += "  - name: " + yaml_quoted(level.name) +
                "\n    scope: " + (level.scope == sim::Scope::device ? "device" : "compute_unit") + "\n";
-      for (const Field<sim::MemoryLevel>& field : kLevel)
-        std::visit([&](auto member) { level_figure(path, field, level.*member); }, field.member);
+      for (const sim::FigureField<sim::MemoryLevel>& field : sim::kLevel)
+        sim::visit_figure(level, field, [&](const auto& value) {
+          if (field.info.is_required() || sim::number_of(value) != 0)
+            figure("    ", path, std::string(field.info.key), value);
+        });
     }
-  }
-
-  template <class T>
-  void level_figure(const std::string& path, const Field<sim::MemoryLevel>& field, T value) {
-    if (field.necessity == Necessity::required || value != T{}) figure("    ", path, std::string(field.key), value);
   }
 
   void write_calibration(const sim::Calibration& calibration) {
@@ -145,12 +142,13 @@ class MachineWriter {
   }
 
   template <class Part, std::size_t N>
-  void write_fields(const std::string& section, const Part& part, const std::array<Field<Part>, N>& fields) {
+  void write_fields(const std::string& section, const Part& part, const std::array<sim::FigureField<Part>, N>& fields) {
     const std::size_t begin = text_.size();
-    for (const Field<Part>& field : fields) {
-      const std::string key(field.key);
-      const bool is_default = field.necessity == Necessity::optional && !machine_.sources.contains(section + "." + key);
-      if (!is_default) std::visit([&](auto member) { figure("  ", section + ".", key, part.*member); }, field.member);
+    for (const sim::FigureField<Part>& field : fields) {
+      const std::string key(field.info.key);
+      const bool is_default = !field.info.is_required() && !machine_.sources.contains(section + "." + key);
+      if (!is_default)
+        sim::visit_figure(part, field, [&](const auto& value) { figure("  ", section + ".", key, value); });
     }
     if (text_.size() > begin) text_.insert(begin, section + ":\n");
   }
@@ -168,6 +166,12 @@ class MachineWriter {
       what = "value: " + figure_text(value) + (what.empty() ? "" : ", ") + what;
     text_ += indent + key + ": {" + what + ", kind: " + source->second.substr(0, colon) +
              ", source: " + yaml_quoted(source->second.substr(colon + 2)) + "}\n";
+  }
+
+  template <class T>
+  void figure(const std::string& indent, const std::string& path, const std::string& key,
+              const std::optional<T>& value) {
+    if (value) figure(indent, path, key, *value);
   }
 
   const sim::Machine& machine_;

@@ -72,19 +72,14 @@ std::string listed(const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-bool contains(Range range, double value) {
-  const bool high_enough = range.low_end == LowEnd::included ? value >= range.low : value > range.low;
-  return high_enough && value <= range.high;
-}
-
-std::string describe(Range range, std::optional<Dimension> dimension) {
+std::string describe(Bounds bounds, std::optional<Dimension> dimension) {
   std::string text;
-  const bool has_low = std::isfinite(range.low);
-  const bool has_high = std::isfinite(range.high);
+  const bool has_low = std::isfinite(bounds.low);
+  const bool has_high = std::isfinite(bounds.high);
   if (has_low)
-    text += (range.low_end == LowEnd::included ? "at least " : "more than ") + bound_text(range.low, dimension);
+    text += (bounds.low_end == LowEnd::included ? "at least " : "more than ") + bound_text(bounds.low, dimension);
   if (has_low && has_high) text += " and ";
-  if (has_high) text += "at most " + bound_text(range.high, dimension);
+  if (has_high) text += "at most " + bound_text(bounds.high, dimension);
   return text;
 }
 
@@ -223,9 +218,9 @@ void MapReader::finish() {
   }
 }
 
-bool MapReader::check_range(const Node& node, double value, Range range, std::optional<Dimension> dimension) {
-  if (contains(range, value)) return true;
-  report(node, in_quotes(node.text) + " is out of range; it must be " + describe(range, dimension));
+bool MapReader::check_range(const Node& node, double value, Bounds bounds, std::optional<Dimension> dimension) {
+  if (contains(bounds, value)) return true;
+  report(node, in_quotes(node.text) + " is out of range; it must be " + describe(bounds, dimension));
   return false;
 }
 

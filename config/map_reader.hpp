@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include "config/unit_text.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
+#include "fields/bounds.hpp"
 #include "fields/node.hpp"
 
 namespace dculab::config {
@@ -52,21 +52,8 @@ class ProblemList {
   std::size_t num_hidden_ = 0;
 };
 
-enum class LowEnd : std::uint8_t { included, excluded };
-
-// The values that are allowed, in core units.
-struct Range {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  LowEnd low_end = LowEnd::included;
-};
-[[nodiscard]] constexpr Range between(double low, double high) { return {low, high, LowEnd::included}; }
-[[nodiscard]] constexpr Range at_least(double low) { return {.low = low}; }
-[[nodiscard]] constexpr Range above(double low) { return {.low = low, .low_end = LowEnd::excluded}; }
-[[nodiscard]] constexpr Range fraction() { return {0, 1, LowEnd::excluded}; }
-[[nodiscard]] bool contains(Range range, double value);
 // "at least 1 and at most 256"; of a dimension with its units: "at most 1000 s".
-[[nodiscard]] std::string describe(Range range, std::optional<Dimension> dimension = std::nullopt);
+[[nodiscard]] std::string describe(Bounds bounds, std::optional<Dimension> dimension = std::nullopt);
 
 // A word that a key may take, and what it means. Fixed words are constexpr arrays, so that no memory is taken before
 // main, where nobody could report that there is none.
@@ -105,12 +92,12 @@ class MapReader {
 
   // These leave `target` alone when the key is absent or wrong.
   template <class T>
-  void required(std::string_view key, T& target, Range range = {}) {
-    if (const Node* node = required(key)) read(*node, target, range);
+  void required(std::string_view key, T& target, Bounds bounds = {}) {
+    if (const Node* node = required(key)) read(*node, target, bounds);
   }
   template <class T>
-  void optional(std::string_view key, T& target, Range range = {}) {
-    if (const Node* node = optional(key)) read(*node, target, range);
+  void optional(std::string_view key, T& target, Bounds bounds = {}) {
+    if (const Node* node = optional(key)) read(*node, target, bounds);
   }
   template <class T>
   void required(std::string_view key, T& target, ChoiceView<T> choices) {
@@ -123,9 +110,9 @@ class MapReader {
 
   // Scalars and lists of scalars outside a key: elements of a list.
   template <class T>
-  void read(const Node& node, T& target, Range range = {});
+  void read(const Node& node, T& target, Bounds bounds = {});
   template <class T>
-  void read(const Node& node, std::vector<T>& target, Range range = {});
+  void read(const Node& node, std::vector<T>& target, Bounds bounds = {});
   template <class T>
   void read_choice(const Node& node, T& target, ChoiceView<T> choices);
 
@@ -144,7 +131,7 @@ class MapReader {
   void finish();
 
  private:
-  [[nodiscard]] bool check_range(const Node& node, double value, Range range,
+  [[nodiscard]] bool check_range(const Node& node, double value, Bounds bounds,
                                  std::optional<Dimension> dimension = std::nullopt);
   [[nodiscard]] bool expect_list(const Node& node);
   void report(const Node& node, const std::string& message);
@@ -167,7 +154,7 @@ class MapReader {
 [[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 template <class T>
-void MapReader::read(const Node& node, T& target, Range range) {
+void MapReader::read(const Node& node, T& target, Bounds bounds) {
   T value{};
   try {
     read_scalar(node, value);
@@ -175,18 +162,18 @@ void MapReader::read(const Node& node, T& target, Range range) {
     return report(node, error.what());
   }
   if constexpr (std::is_arithmetic_v<T>) {
-    if (!check_range(node, static_cast<double>(value), range)) return;
+    if (!check_range(node, static_cast<double>(value), bounds)) return;
   } else if constexpr (requires { value.value(); }) {
-    if (!check_range(node, value.value(), range, DimensionOf<T>::value)) return;
+    if (!check_range(node, value.value(), bounds, DimensionOf<T>::value)) return;
   }
   target = std::move(value);
 }
 
 template <class T>
-void MapReader::read(const Node& node, std::vector<T>& target, Range range) {
+void MapReader::read(const Node& node, std::vector<T>& target, Bounds bounds) {
   if (!expect_list(node)) return;
   target.assign(node.children.size(), T{});
-  for (std::size_t index = 0; index < node.children.size(); ++index) read(node.children[index], target[index], range);
+  for (std::size_t index = 0; index < node.children.size(); ++index) read(node.children[index], target[index], bounds);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/groups_reader.hpp"
+#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
 #include "config/speculative_reader.hpp"
 #include "core/engine_options.hpp"
@@ -12,7 +13,10 @@ namespace dculab::config {
 void read_engine_sections(MapReader& reader, EngineOptions& options, SpeculationChoice& speculation,
                           FewHeadsChoice& few_heads);
 
-// The same of a document whose other sections are read elsewhere.
+// The keys of these sections.
+[[nodiscard]] std::vector<FileKey> engine_section_keys();
+
+// Reads them from a document whose other sections are read elsewhere.
 void read_options(const Node& document, EngineOptions& options, ProblemList& problems);
 
 }  // namespace dculab::config

@@ -54,11 +54,11 @@ const KindRow& row(PointKind kind) {
 }
 
 template <class Count>
-void read_count(MapReader& reader, std::string_view key, std::optional<Count>& target, Range range) {
+void read_count(MapReader& reader, std::string_view key, std::optional<Count>& target, Bounds bounds) {
   Count value = 0;
   const Node* node = reader.optional(key);
   if (node == nullptr) return;
-  reader.read(*node, value, range);
+  reader.read(*node, value, bounds);
   target = value;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/deployment_reader.hpp"
+#include "config/key_list.hpp"
 #include "config/model_fields.hpp"
 #include "config/options_reader.hpp"
 #include "config/search_reader.hpp"
@@ -15,11 +16,20 @@
 namespace dculab::config {
 namespace {
 
-void read_heading(MapReader& reader, Scenario& scenario) {
-  static constexpr auto kSchemas = std::to_array<Choice<std::string_view>>({{kScenarioSchema, kScenarioSchema}});
-  std::string_view schema;
-  reader.required("schema", schema, kSchemas);
-  reader.required("question", scenario.question);
+// What may be chosen at every point of the other axes.
+constexpr std::array<std::string_view, 2> kDecidedKeys{"model.num_key_value_heads", "kv_cache.block_size"};
+
+// Calls visit(key) for every size of a model that a scenario may change.
+template <class Visit>
+void visit_sizes(Visit visit) {
+  const auto visit_key = [&](std::string_view key, int) { visit(key); };
+  const ModelShape none;  // sizes of 0
+  visit(kLayersField);
+  visit_model_sizes(none, visit_key);
+  visit_layer_sizes(none.kinds.front(), visit_key);
+  const Experts no_experts;
+  visit_mixture_sizes(no_experts, visit_key);
+  for (const char* key : {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) visit(key);
 }
 
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
@@ -29,17 +39,11 @@ void read_model(MapReader& reader, ModelChoice& model) {
   if (node->kind != NodeKind::map) return reader.read(*node, model.name);
   MapReader fields(node, "model", reader.problems());
   fields.required("name", model.name);
-  const auto read_size = [&](std::string_view key, int value) {
+  visit_sizes([&](std::string_view key) {
+    int value = 0;
     fields.optional(key, value, between(1, kLargestModelField));
     if (value != 0) model.overrides[std::string(key)] = value;
-  };
-  const ModelShape none;  // sizes of 0
-  read_size(kLayersField, 0);
-  visit_model_sizes(none, read_size);
-  visit_layer_sizes(none.kinds.front(), read_size);
-  const Experts no_experts;
-  visit_mixture_sizes(no_experts, read_size);
-  for (const char* key : {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) read_size(key, 0);
+  });
   fields.finish();
 }
 
@@ -91,34 +95,55 @@ void read_machines(MapReader& reader, Scenario& scenario) {
 }
 
 // A single word stands for a list of one.
-void read_choose(MapReader& reader, std::vector<std::string>& choose) {
-  static constexpr auto kDecided = std::to_array<Choice<std::string_view>>(
-      {{"model.num_key_value_heads", "model.num_key_value_heads"}, {"kv_cache.block_size", "kv_cache.block_size"}});
-  const Node* node = reader.optional("choose");
-  if (node == nullptr) return;
-  const std::vector<Node> one{*node};
-  for (const Node& each : node->kind == NodeKind::list ? node->children : one) {
+void read_choose(MapReader& reader, const Node& node, Scenario& scenario) {
+  static constexpr auto kDecided =
+      std::to_array<Choice<std::string_view>>({{kDecidedKeys[0], kDecidedKeys[0]}, {kDecidedKeys[1], kDecidedKeys[1]}});
+  const std::vector<Node> one{node};
+  for (const Node& each : node.kind == NodeKind::list ? node.children : one) {
     Node named = each;
     named.key = "choose";
     std::string_view word;
     reader.read_choice(named, word, kDecided);
-    choose.emplace_back(word);
+    scenario.choose.emplace_back(word);
   }
 }
 
-void read_measure(MapReader reader, Measure& measure) {
-  reader.optional("repeats", measure.repeats, between(1, kMostRepeats));
-  reader.optional("warm_up", measure.warm_up, between(0, kMostRepeats));
-  reader.optional("held_out", measure.held_out, between(0, 1));
-  reader.optional("seed", measure.seed, between(0, 1 << 30));
-  reader.optional("threads", measure.threads, between(0, kMostThreads));
-  const Node* phases = reader.optional("phases");
-  if (phases != nullptr && phases->kind != NodeKind::list)
-    reader.complain(*phases, "measure.phases: must be a list such as [prefill, decode]");
-  if (phases != nullptr && phases->kind == NodeKind::list)
-    for (const Node& phase : phases->children) reader.read_choice(phase, measure.phases.emplace_back(), kPhases);
-  reader.finish();
+void read_phases(MapReader& reader, const Node& node, Measure& measure) {
+  if (node.kind != NodeKind::list)
+    return reader.complain(node, "measure.phases: must be a list such as [prefill, decode]");
+  for (const Node& phase : node.children) reader.read_choice(phase, measure.phases.emplace_back(), kPhases);
 }
+
+struct MeasureKeys {
+  using Target = Measure;
+  static constexpr auto keys = std::tuple(
+      value("repeats", &Measure::repeats,
+            "rounds through the sweep, with `--measure`; for requests, their median counts",
+            {.bounds = between(1, kMostRepeats), .unit = "rounds"}),
+      value("warm_up", &Measure::warm_up, "untimed steps before each timed one",
+            {.bounds = between(0, kMostRepeats), .unit = "steps"}),
+      value("held_out", &Measure::held_out, "of the points, that the fit does not see",
+            {.bounds = between(0, 1), .unit = unit::share}),
+      value("seed", &Measure::seed, "of the split", {.bounds = between(0, 1 << 30)}),
+      value("threads", &Measure::threads, "0 = all cores", {.bounds = between(0, kMostThreads), .unit = "threads"}),
+      shaped("phases", read_phases, {.words = one_of("prefill", "decode"), .must_be_list = true},
+             "refused by `study`: sweep `workload.phase`", {.absent = "the workload's own"}));
+};
+
+// Those that are no sections.
+struct ScenarioKeys {
+  using Target = Scenario;
+  static constexpr auto keys = std::tuple(
+      shaped("schema", read_schema<Scenario, kScenarioSchema>, {.words = one_of(kScenarioSchema)},
+             "what kind of file this is", {.necessity = Necessity::required}),
+      value("question", &Scenario::question, "what the study answers; its heading", {.necessity = Necessity::required}),
+      shaped("choose", read_choose, {.words = one_of(kDecidedKeys[0], kDecidedKeys[1]), .may_be_list = true},
+             "recommends values for these at every point of the other axes, with step and interval; no search",
+             {.absent = "nothing"}),
+      value("then", &Scenario::then,
+            "scenario files that are studied afterwards, predicted only; beside this file or shipped",
+            {.absent = "none"}));
+};
 
 constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"schema", Section::heading},
                                                                             {"question", Section::heading},
@@ -145,7 +170,8 @@ constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"sc
 void read_section(Section section, MapReader& reader, Scenario& scenario) {
   switch (section) {
     case Section::heading:
-      return read_heading(reader, scenario);
+      for (const std::string_view key : {"schema", "question"}) read_key<ScenarioKeys>(reader, key, scenario);
+      return;
     case Section::model:
       return read_model(reader, scenario.model = {});
     case Section::machines:
@@ -163,19 +189,31 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::slo:
       return read_slo(reader.optional_map("slo"), scenario.slo = {});
     case Section::measure:
-      return read_measure(reader.optional_map("measure"), scenario.measure = {});
+      return read_section<MeasureKeys>(reader.optional_map("measure"), scenario.measure = {});
     case Section::objective:
       return read_objective(reader.optional_map("objective"), scenario.objective = {});
     case Section::pareto:
       return read_pareto(reader.optional_map("pareto"), scenario.pareto = {});
     case Section::then:
-      return reader.optional("then", scenario.then = {});
+      scenario.then = {};
+      return read_key<ScenarioKeys>(reader, "then", scenario);
     case Section::choose:
-      return read_choose(reader, scenario.choose = {});
+      scenario.choose = {};
+      return read_key<ScenarioKeys>(reader, "choose", scenario);
   }
 }
 
 }  // namespace
+
+std::vector<FileKey> plain_scenario_keys() { return keys_of<ScenarioKeys>(); }
+
+std::vector<FileKey> measure_keys() { return keys_of<MeasureKeys>(); }
+
+std::vector<std::string> changeable_sizes() {
+  std::vector<std::string> sizes;
+  visit_sizes([&](std::string_view key) { sizes.emplace_back(key); });
+  return sizes;
+}
 
 Sections sections_of(std::string_view key) {
   const std::string_view first = key.substr(0, key.find('.'));

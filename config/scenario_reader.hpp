@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
 #include "config/scenario_file.hpp"
 
@@ -48,6 +51,11 @@ class Sections {
   [[nodiscard]] static constexpr unsigned bit(Section section) { return 1U << static_cast<unsigned>(section); }
   unsigned bits_ = 0;
 };
+
+// Keys of a scenario that are no sections, those of `measure`, and the sizes of a model that a scenario may change.
+[[nodiscard]] std::vector<FileKey> plain_scenario_keys();
+[[nodiscard]] std::vector<FileKey> measure_keys();
+[[nodiscard]] std::vector<std::string> changeable_sizes();
 
 // What a dotted key belongs to. A key that belongs to none: all, whose reader refuses it.
 [[nodiscard]] Sections sections_of(std::string_view key);

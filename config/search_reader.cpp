@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "config/key_list.hpp"
 #include "config/scenario_document.hpp"
 #include "fields/printable_text.hpp"
 
@@ -47,6 +49,13 @@ Choices<const Metric*> metric_choices() {
   return choices;
 }
 
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : kMetrics) names.emplace_back(metric.name);
+  return names;
+}
+constexpr Allowed kMetricWords{.names = metric_names};
+
 double parse_figure(MetricKind kind, const std::string& text) {
   if (kind == MetricKind::time) return parse_in(Dimension::seconds, text);
   if (kind == MetricKind::size) return parse_in(Dimension::bytes, text);
@@ -84,43 +93,90 @@ void read_subject_to(MapReader reader, std::vector<Constraint>& constraints) {
   reader.finish();
 }
 
+void read_goal(MapReader& reader, const Node& node, Goal goal, Objective& objective) {
+  const Metric* metric = nullptr;
+  reader.read_choice(node, metric, metric_choices());
+  objective.goal = goal;
+  if (metric != nullptr) objective.metric = metric->name;
+}
+
+struct ObjectiveKeys {
+  using Target = Objective;
+  static void read_smallest(MapReader& reader, const Node& node, Objective& objective) {
+    read_goal(reader, node, Goal::minimize, objective);
+  }
+  static void read_largest(MapReader& reader, const Node& node, Objective& objective) {
+    read_goal(reader, node, Goal::maximize, objective);
+  }
+  // The last one counts where both are there, which is refused.
+  static constexpr auto keys =
+      std::tuple(shaped("minimize", &read_smallest, {.words = kMetricWords}, "the best point has the least of it",
+                        {.absent = "of a step `step_time`"}),
+                 shaped("maximize", &read_largest, {.words = kMetricWords}, "the best point has the most of it",
+                        {.absent = "of requests `output_tokens_per_second`"}));
+
+  static void check(MapReader& reader, Objective&) {
+    if ((reader.optional("maximize") == nullptr) == (reader.optional("minimize") == nullptr))
+      reader.complain(*reader.node(), "objective: needs either maximize or minimize");
+  }
+};
+
+void read_aims(MapReader& reader, const Node& node, Goal goal, std::vector<Aim>& aims) {
+  if (node.kind != NodeKind::list)
+    return reader.complain(node, reader.path_to(node.key) + ": must be a list of metrics such as [step_time]");
+  for (const Node& child : node.children) {
+    const Metric* metric = nullptr;
+    reader.read_choice(child, metric, metric_choices());
+    if (metric != nullptr) aims.push_back({goal, std::string(metric->name)});
+  }
+}
+
+struct ParetoKeys {
+  using Target = std::vector<Aim>;
+  static void read_small(MapReader& reader, const Node& node, std::vector<Aim>& aims) {
+    read_aims(reader, node, Goal::minimize, aims);
+  }
+  static void read_large(MapReader& reader, const Node& node, std::vector<Aim>& aims) {
+    read_aims(reader, node, Goal::maximize, aims);
+  }
+  static constexpr Shape kMetricLists{.words = kMetricWords, .must_be_list = true};
+  static constexpr auto keys =
+      std::tuple(shaped("minimize", &read_small, kMetricLists, "metrics to be small, two or more in all"),
+                 shaped("maximize", &read_large, kMetricLists, "metrics to be large"));
+
+  static void check(MapReader& reader, std::vector<Aim>& aims) {
+    if (aims.size() < 2) reader.complain(*reader.node(), "pareto: needs two metrics or more");
+  }
+};
+
 }  // namespace
 
 std::span<const Metric> metrics() { return kMetrics; }
 
 void read_objective(MapReader reader, Objective& objective) {
   if (!reader.is_present()) return;
-  const Node* maximize = reader.optional("maximize");
-  const Node* minimize = reader.optional("minimize");
-  if ((maximize == nullptr) == (minimize == nullptr))
-    reader.complain(*reader.node(), "objective: needs either maximize or minimize");
-  const Metric* metric = nullptr;
-  if (maximize != nullptr) reader.read_choice(*maximize, metric, metric_choices());
-  if (minimize != nullptr) reader.read_choice(*minimize, metric, metric_choices());
-  objective.goal = maximize != nullptr ? Goal::maximize : Goal::minimize;
-  if (metric != nullptr) objective.metric = metric->name;
+  read_keys<ObjectiveKeys>(reader, objective);
   read_subject_to(reader.optional_map("subject_to"), objective.subject_to);
   reader.finish();
 }
 
-void read_pareto(MapReader reader, std::vector<Aim>& aims) {
-  if (!reader.is_present()) return;
-  for (const auto& [key, goal] : {std::pair{"minimize", Goal::minimize}, {"maximize", Goal::maximize}}) {
-    const Node* node = reader.optional(key);
-    if (node == nullptr) continue;
-    if (node->kind != NodeKind::list) {
-      reader.complain(*node, reader.path_to(key) + ": must be a list of metrics such as [step_time]");
-      continue;
-    }
-    for (const Node& child : node->children) {
-      const Metric* metric = nullptr;
-      reader.read_choice(child, metric, metric_choices());
-      if (metric != nullptr) aims.push_back({goal, std::string(metric->name)});
-    }
+std::vector<FileKey> objective_keys() {
+  std::vector<FileKey> keys = keys_of<ObjectiveKeys>();
+  std::vector<FileKey> limits;
+  for (const Metric& metric : kMetrics) {
+    FileKey& limit = limits.emplace_back(FileKey{.key = std::string(metric.name)});
+    limit.meaning = "`<= ...` or `>= ...`, with its unit";
+    limit.absent = "no limit";
+    limit.values = {{.kind = ValueKind::text}};
   }
-  if (aims.size() < 2) reader.complain(*reader.node(), "pareto: needs two metrics or more");
-  reader.finish();
+  keys.push_back(
+      map_key("subject_to", "limits that the best point keeps: `{ttft_p90: \"<= 2 s\"}`", std::move(limits)));
+  return keys;
 }
+
+void read_pareto(MapReader reader, std::vector<Aim>& aims) { read_section<ParetoKeys>(std::move(reader), aims); }
+
+std::vector<FileKey> pareto_keys() { return keys_of<ParetoKeys>(); }
 
 void read_constraints(Scenario& scenario, const Node& document, ProblemList& problems) {
   MapReader reader(&document, "", problems);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLargestRunsFile = 64 << 20;
 constexpr double kMostRequestsOfARun = 1 << 22;
 constexpr std::string_view kRivalColumn = "predicted_by_";
-constexpr Range kServedMilliseconds = between(1e-6, 1e12);
+constexpr Bounds kServedMilliseconds = between(1e-6, 1e12);
 
 constexpr std::array<Choice<ServedMetric>, kServedMetrics> kServedMetricWords{{
     {"e2e_mean", ServedMetric::e2e_mean},

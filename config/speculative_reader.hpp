@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
 #include "core/dtype.hpp"
 #include "core/speculative_config.hpp"
@@ -22,5 +24,8 @@ struct SpeculationChoice {
 
 // The map of engine.speculative_config, where it is there. num_speculative_tokens: 0 drafts nothing.
 void read_speculative_config(MapReader reader, SpeculativeConfig& config, SpeculationChoice& choice);
+
+// Its keys.
+[[nodiscard]] std::vector<FileKey> speculative_config_keys();
 
 }  // namespace dculab::config

@@ -1,15 +1,12 @@
 #include "config/stack_file.hpp"
 
 #include "config/kernel_parameters.hpp"
-#include "config/stack_fields.hpp"
+#include "config/stack_keys.hpp"
 #include "config/yaml_text.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::config {
 namespace {
-
-// What a figure's value rests on; "fitted": to measured runs.
-constexpr auto kKinds = std::to_array<Choice<std::string_view>>(
-    {{"spec", "spec"}, {"measured", "measured"}, {"fitted", "fitted"}, {"assumed", "assumed"}});
 
 class StackReader {
  public:
@@ -17,25 +14,16 @@ class StackReader {
 
   sim::Stack read() {
     MapReader reader(&document_, "", problems_);
-    std::string schema;
-    reader.required("schema", schema, Choices<std::string>{{kStackSchema, std::string(kStackSchema)}});
-    reader.required("name", stack_.name);
-    reader.required("program", stack_.program);
-    reader.required("description", stack_.description);
-    reader.optional("age", stack_.age, between(0, 100));
+    read_keys<StackKeys>(reader, stack_);
     read_devices(reader.optional_map("devices"));
     read_kernels(reader.optional_map("kernels"));
     read_parameters(reader.optional_map("parameters"), stack_);
-    reader.optional("split", stack_.split, kSplits);
-    reader.optional("frees_windows", stack_.frees_windows);
     read_reached(reader.optional_map("reached"));
-    for (const sim::StackField& field : sim::kStackFigures)
-      if (field.section.empty())
-        sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name, target); });
+    read_group(reader, "");
     for (const char* section : {"host", "sampler", "graphs", "unfused", "entries"})
       read_figures(reader.optional_map(section), section);
-    read_defaults(reader.optional_map("defaults"));
-    read_limits(reader.optional_map("limits"));
+    read_section<DefaultsKeys>(reader.optional_map("defaults"), stack_.defaults);
+    read_section<LimitsKeys>(reader.optional_map("limits"), stack_.limits);
     reader.finish();
     return std::move(stack_);
   }
@@ -90,31 +78,21 @@ class StackReader {
   }
 
   void read_reached(MapReader reader) {
-    for (const sim::ReachedField& field : sim::kReached)
-      std::visit([&](auto member) { figure(reader, field.key, stack_.reached.*member); }, field.member);
+    for (const sim::FigureField<sim::Reached>& field : sim::kReached)
+      sim::visit_figure(stack_.reached, field,
+                        [&](auto& target) { figure(reader, field.info.key, field.info, target); });
     reader.finish();
   }
 
   void read_figures(MapReader reader, std::string_view section) {
+    read_group(reader, section);
+    reader.finish();
+  }
+
+  void read_group(MapReader& reader, std::string_view section) {
     for (const sim::StackField& field : sim::kStackFigures)
-      if (field.section == section)
-        sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name, target); });
-    reader.finish();
-  }
-
-  void read_defaults(MapReader reader) {
-    for (const DefaultField& field : kProgramDefaults)
-      reader.optional(field.key, stack_.defaults.*field.member, field.range);
-    reader.finish();
-  }
-
-  void read_limits(MapReader reader) {
-    read_list(reader, "block_sizes", stack_.limits.block_sizes);
-    read_list(reader, "kv_cache_dtypes", stack_.limits.kv_cache_dtypes);
-    read_list(reader, "weight_dtypes", stack_.limits.weight_dtypes);
-    reader.optional("alibi", stack_.limits.alibi);
-    reader.optional("max_num_seqs", stack_.limits.max_num_seqs, between(1, kLargestBatch));
-    reader.finish();
+      if (field.section() == section)
+        sim::visit_figure(stack_, field, [&](auto& target) { figure(reader, field.name(), field.info, target); });
   }
 
   template <class T>
@@ -124,7 +102,7 @@ class StackReader {
 
   // {value: 3, kind: assumed, source: "..."}
   template <class T>
-  void figure(MapReader& reader, std::string_view key, T& target) {
+  void figure(MapReader& reader, std::string_view key, const sim::FigureInfo& info, T& target) {
     const Node* node = reader.optional(key);
     if (node == nullptr) return;
     const std::string path = reader.path_to(key);
@@ -134,18 +112,18 @@ class StackReader {
     MapReader fields(node, path, problems_);
     std::string_view kind;
     std::string source;
-    fields.required("value", target, allowed_figure<T>(path));
-    fields.required("kind", kind, kKinds);
+    fields.required("value", target, info.bounds);
+    fields.required("kind", kind, kStackEvidence);
     fields.required("source", source);
     fields.finish();
     stack_.sources[path] = std::string(kind) + ": " + source;
   }
 
   template <class T>
-  void figure(MapReader& reader, std::string_view key, std::optional<T>& target) {
+  void figure(MapReader& reader, std::string_view key, const sim::FigureInfo& info, std::optional<T>& target) {
     T value{};
     if (reader.node() == nullptr || reader.node()->find(key) == nullptr) return;
-    figure(reader, key, value);
+    figure(reader, key, info, value);
     target = value;
   }
 

@@ -2,19 +2,20 @@
 #include <stdexcept>
 
 #include "config/kernel_parameters.hpp"
-#include "config/stack_fields.hpp"
 #include "config/stack_file.hpp"
+#include "config/stack_keys.hpp"
 #include "config/yaml_figure.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::config {
 namespace {
 
-[[nodiscard]] std::string word(const std::string& text) { return yaml_quoted(text); }
-[[nodiscard]] std::string word(int value) { return std::to_string(value); }
-[[nodiscard]] std::string word(Dtype dtype) { return std::string(name(dtype)); }
-[[nodiscard]] std::string word(lower::Vendor vendor) { return std::string(lower::name(vendor)); }
+[[nodiscard]] std::string written(const std::string& text) { return yaml_quoted(text); }
+[[nodiscard]] std::string written(int value) { return std::to_string(value); }
+[[nodiscard]] std::string written(Dtype dtype) { return std::string(name(dtype)); }
+[[nodiscard]] std::string written(lower::Vendor vendor) { return std::string(lower::name(vendor)); }
 template <class Kernel>
-[[nodiscard]] std::string word(const Kernel* kernel) {
+[[nodiscard]] std::string written(const Kernel* kernel) {
   return std::string(kernel->name);
 }
 
@@ -43,15 +44,18 @@ class StackWriter {
       if (split == stack_.split) text_ += "split: " + std::string(key) + "\n";
     if (stack_.frees_windows) text_ += "frees_windows: true\n";
     section("reached", [this] {
-      for (const sim::ReachedField& field : sim::kReached)
-        std::visit([&](auto member) { figure("  ", "reached.", field.key, stack_.reached.*member); }, field.member);
+      for (const sim::FigureField<sim::Reached>& field : sim::kReached)
+        sim::visit_figure(stack_.reached, field,
+                          [&](const auto& value) { figure("  ", "reached.", field.info.key, value); });
     });
     write_figures("", "", "");
     for (const std::string_view each : {"host", "sampler", "graphs", "unfused", "entries"})
       section(each, [&] { write_figures("  ", each, std::string(each) + "."); });
     section("defaults", [this] {
-      for (const DefaultField& field : kProgramDefaults)
-        text_ += "  " + std::string(field.key) + ": " + std::to_string(stack_.defaults.*field.member) + "\n";
+      const auto write_default = [this](const auto& key) {
+        text_ += "  " + std::string(key.info.key) + ": " + std::to_string(stack_.defaults.*key.get) + "\n";
+      };
+      std::apply([&](const auto&... key) { (write_default(key), ...); }, DefaultsKeys::keys);
     });
     section("limits", [this] { write_limits(); });
     return std::move(text_);
@@ -69,7 +73,7 @@ class StackWriter {
   template <class T>
   void list(std::string_view key, const std::vector<T>& values) {
     std::string words;
-    for (const T& value : values) words += (words.empty() ? "" : ", ") + word(value);
+    for (const T& value : values) words += (words.empty() ? "" : ", ") + written(value);
     if (!values.empty()) text_ += "  " + std::string(key) + ": [" + words + "]\n";
   }
 
@@ -90,8 +94,8 @@ class StackWriter {
 
   void write_figures(const std::string& indent, std::string_view of_section, const std::string& path) {
     for (const sim::StackField& field : sim::kStackFigures)
-      if (field.section == of_section)
-        sim::visit_figure(stack_, field, [&](const auto& value) { figure(indent, path, field.name, value); });
+      if (field.section() == of_section)
+        sim::visit_figure(stack_, field, [&](const auto& value) { figure(indent, path, field.name(), value); });
   }
 
   void write_limits() {

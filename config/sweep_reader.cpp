@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "config/key_list.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
 #include "fields/printable_text.hpp"
@@ -20,6 +21,28 @@ constexpr std::size_t kMostTried = 256;
 constexpr const char* kExamples = "a list such as [1, 8, 16], or a map such as {from: 1, to: 256, factor: 2}";
 
 constexpr auto kScales = std::to_array<Choice<Scale>>({{"linear", Scale::linear}, {"log", Scale::log}});
+
+// How values follow from the ends of a range.
+struct Spacing {
+  Scale scale = Scale::linear;
+  double step = 0, factor = 0;
+  int points = 0;
+  std::int64_t samples = 1, seed = 1;
+};
+
+struct AxisKeys {
+  using Target = Spacing;
+  static constexpr auto keys =
+      std::tuple(word("scale", &Spacing::scale, kScales, "of `points` and `samples`"),
+                 value("step", &Spacing::step, "equal steps", {.bounds = above(0), .absent = "another of these"}),
+                 value("factor", &Spacing::factor, "equal factors",
+                       {.bounds = above(1), .unit = unit::ratio, .absent = "another of these"}),
+                 value("points", &Spacing::points, "this number of points, evenly on the scale",
+                       {.bounds = between(2, kMostValues), .unit = unit::count, .absent = "another of these"}),
+                 value("samples", &Spacing::samples, "this number of random values, uniform on the scale",
+                       {.bounds = between(1, kMostSamples), .unit = unit::count, .absent = "another of these"}),
+                 value("seed", &Spacing::seed, "of `samples`", {.bounds = between(0, 0x1p53)}));
+};
 
 // "512 GB/s": the number, and what follows it.
 std::pair<double, std::string> read_number(MapReader& reader, const Node& node) {
@@ -42,7 +65,9 @@ void read_range(MapReader& reader, const Node& from, const Node* to, NumberRange
   if (to == nullptr) return;
   std::string unit;
   std::tie(range.high, unit) = read_number(reader, *to);
-  reader.optional("scale", range.scale, kScales);
+  Spacing spacing;
+  read_key<AxisKeys>(reader, "scale", spacing);
+  range.scale = spacing.scale;
   range.whole = is_whole(&from) && is_whole(to) && is_whole(reader.optional("step"));
   if (unit != range.unit)
     reader.complain(*to, reader.path_to("to") + ": needs the unit of from, " + in_quotes(range.unit));
@@ -55,11 +80,9 @@ void read_range(MapReader& reader, const Node& from, const Node* to, NumberRange
 // Spaced by one of step, factor and points; the last value does not pass `to`.
 std::vector<double> spaced(MapReader& reader, const NumberRange& range) {
   constexpr double kSlack = 1 + 1e-9;  // 0.1 + 0.1 + 0.1 reaches 0.3
-  double step = 0, factor = 0;
-  int points = 0;
-  reader.optional("step", step, above(0));
-  reader.optional("factor", factor, above(1));
-  reader.optional("points", points, between(2, kMostValues));
+  Spacing spacing;
+  for (const std::string_view key : {"step", "factor", "points"}) read_key<AxisKeys>(reader, key, spacing);
+  const auto& [scale, step, factor, points, samples, seed] = spacing;
   std::vector<double> values;
   const double width = range.high - range.low;
   if (step > 0 && width / step < kMostValues)
@@ -88,11 +111,10 @@ void read_spaced(MapReader& reader, const NumberRange& range, SweepAxis& axis) {
   if (axis.values.empty()) reader.complain(*reader.node(), reader.path() + " has more than 100 000 values");
 }
 
-void read_draws(MapReader& reader, const Node& samples, SweepAxis& axis) {
-  std::int64_t count = 1, seed = 1;
-  reader.read(samples, count, between(1, kMostSamples));
-  reader.optional("seed", seed, between(0, 0x1p53));
-  axis.draws = Draws{static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(seed), {}};
+void read_draws(MapReader& reader, SweepAxis& axis) {
+  Spacing drawn;
+  for (const std::string_view key : {"samples", "seed"}) read_key<AxisKeys>(reader, key, drawn);
+  axis.draws = Draws{static_cast<std::uint64_t>(drawn.samples), static_cast<std::uint64_t>(drawn.seed), {}};
 }
 
 // {from: 1, to: 256, factor: 2}, {from: 1, to: 8192, samples: 1000, scale: log}, {values: [f16, int8], samples: 1000}
@@ -107,12 +129,12 @@ void read_generated(const Node& node, SweepAxis& axis, ProblemList& problems) {
     reader.read(*values, axis.values);
     if (samples == nullptr)
       reader.complain(node, "sweep." + axis.key + ": values that are not drawn make a plain list");
-    if (samples != nullptr) read_draws(reader, *samples, axis);
+    if (samples != nullptr) read_draws(reader, axis);
   } else {
     NumberRange range;
     read_range(reader, *from, reader.required("to"), range);
     if (samples != nullptr) {
-      read_draws(reader, *samples, axis);
+      read_draws(reader, axis);
       axis.draws->range = range;
     } else if (problems.empty()) {
       read_spaced(reader, range, axis);
@@ -230,6 +252,20 @@ void read_sweep(Scenario& scenario, const Node& document, ProblemList& problems)
     if (reader.optional(axis.key) == &axis) read_axis(axis, scenario, base, problems);
   reader.finish();
   if (problems.empty()) check_sweep(*sweep, scenario, problems);
+}
+
+std::vector<FileKey> axis_keys() {
+  std::vector<FileKey> keys = keys_of<AxisKeys>();
+  for (const auto& [key, meaning] : {std::pair{"from", "the first value, with the key's unit or ` x`"},
+                                     {"to", "the last value, if the steps reach it"}}) {
+    FileKey& end = keys.emplace_back(FileKey{.key = key, .meaning = meaning});
+    end.values = {any_scalar()};
+    end.absent = "`values`";
+  }
+  FileKey& values = keys.emplace_back(FileKey{.key = "values", .meaning = "that `samples` are drawn from"});
+  values.values = {{.kind = ValueKind::list, .items = {any_scalar()}}};
+  values.absent = "`from` and `to`";
+  return keys;
 }
 
 }  // namespace dculab::config

@@ -25,9 +25,9 @@ constexpr double kShortestStep = 1e-18, kLongestStep = 1e6;  // seconds
 constexpr auto kSchemas = std::to_array<Choice<TraceSchema>>(
     {{kTraceSchema, TraceSchema::layer_kinds}, {"dculab/trace/1", TraceSchema::one_kind}});
 
-void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Range range) {
+void read_seconds(MapReader& reader, std::string_view key, Seconds& target, Bounds bounds) {
   double value = 0;
-  reader.required(key, value, range);
+  reader.required(key, value, bounds);
   target = Seconds(value);
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "fields/printable_text.hpp"
@@ -84,6 +85,13 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
   } catch (const InputError& error) {
     reader.complain(*node, reader.path_to("weights") + ": " + error.what());
   }
+}
+
+FileKey weights_key(std::string meaning) {
+  FileKey key{.key = "weights", .meaning = std::move(meaning)};
+  key.absent = "`checkpoint`";
+  key.values = {{.kind = ValueKind::text}};
+  return key;
 }
 
 }  // namespace dculab::config

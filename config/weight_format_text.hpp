@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
 #include "core/dtype.hpp"
 
@@ -17,5 +18,8 @@ namespace dculab::config {
 
 // The key `weights` of a map, where it is there. `checkpoint` leaves `weights` empty.
 void read_weights(MapReader& reader, std::optional<WeightFormat>& weights);
+
+// What that key may be.
+[[nodiscard]] FileKey weights_key(std::string meaning);
 
 }  // namespace dculab::config

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "config/key_list.hpp"
 #include "config/step_words.hpp"
 
 namespace dculab::config {
@@ -12,46 +13,85 @@ namespace {
 constexpr auto kKvPaddings =
     std::to_array<Choice<KvPadding>>({{"none", KvPadding::none}, {"longest", KvPadding::longest}});
 
-void read_step(MapReader& reader, Workload& workload) {
-  workload.kind = WorkloadKind::step;
-  reader.optional("phase", workload.phase, kPhases);
-  reader.optional("batch", workload.batch, between(1, kLargestBatch));
-  reader.optional("context_tokens", workload.context_tokens, between(1, kLongestContext));
-  const Node* cached = reader.optional("cached_tokens");
-  if (cached == nullptr) return;
-  reader.read(*cached, workload.cached_tokens, between(0, kLongestContext));
-  if (workload.phase == Phase::decode)
-    reader.complain(*cached, "workload.cached_tokens: a decode has all but one token in the cache; set phase: prefill");
-  else if (workload.cached_tokens >= workload.context_tokens)
-    reader.complain(*cached, "workload.cached_tokens: must be below context_tokens: one token at least is computed");
-}
+struct StepKeys {
+  using Target = Workload;
+  static constexpr auto keys =
+      std::tuple(word("phase", &Workload::phase, kPhases, "phase of a single step"),
+                 value("batch", &Workload::batch, "sequences in the step",
+                       {.bounds = between(1, kLargestBatch), .unit = "sequences"}),
+                 value("context_tokens", &Workload::context_tokens, "tokens of each sequence after the step",
+                       {.bounds = between(1, kLongestContext), .unit = unit::tokens}),
+                 value("cached_tokens", &Workload::cached_tokens,
+                       "prefill only: length of a prefix of each sequence that is already in the cache",
+                       {.bounds = between(0, kLongestContext), .unit = unit::tokens}));
+
+  static void check(MapReader& reader, Workload& workload) {
+    const Node* cached = reader.optional("cached_tokens");
+    if (cached == nullptr) return;
+    if (workload.phase == Phase::decode)
+      reader.complain(*cached,
+                      "workload.cached_tokens: a decode has all but one token in the cache; set phase: prefill");
+    else if (workload.cached_tokens >= workload.context_tokens)
+      reader.complain(*cached, "workload.cached_tokens: must be below context_tokens: one token at least is computed");
+  }
+};
 
 constexpr auto kLengthKinds = std::to_array<Choice<LengthKind>>(
     {{"uniform", LengthKind::uniform}, {"exponential", LengthKind::exponential}, {"lognormal", LengthKind::lognormal}});
 
+struct LengthKeys {
+  using Target = LengthDistribution;
+  static constexpr KeyTraits kLength{.bounds = between(1, kLongestContext), .unit = unit::tokens};
+  static constexpr KeyTraits kCenter{
+      .bounds = kLength.bounds, .unit = unit::tokens, .absent = "needed by its distribution"};
+  static constexpr auto keys =
+      std::tuple(word("distribution", &LengthDistribution::kind, kLengthKinds,
+                      "`uniform` needs `max`, `exponential` `mean`, `lognormal` `median` and `sigma`",
+                      {.necessity = Necessity::required}),
+                 value("min", &LengthDistribution::least, "shorter ones are drawn as this", kLength),
+                 value("max", &LengthDistribution::most, "longer ones are drawn as this",
+                       {.bounds = kLength.bounds, .unit = unit::tokens, .absent = "the model's context"}),
+                 value("mean", &LengthDistribution::center, "of `exponential`", kCenter),
+                 value("median", &LengthDistribution::center, "of `lognormal`", kCenter),
+                 value("sigma", &LengthDistribution::sigma, "of `lognormal`: of the logarithm",
+                       {.bounds = between(0, 10), .absent = "needed by its distribution"}));
+};
+
+// What a distribution needs.
+void require_keys(MapReader& fields, LengthKind kind) {
+  const auto require = [&](LengthKind needing, std::string_view key) {
+    if (kind == needing) static_cast<void>(fields.required(key));
+  };
+  require(LengthKind::uniform, "max");
+  require(LengthKind::exponential, "mean");
+  require(LengthKind::lognormal, "median");
+  require(LengthKind::lognormal, "sigma");
+}
+
 // A number, or {distribution: lognormal, median: 400, sigma: 0.9, max: 2048}.
-void read_lengths(MapReader& reader, std::string_view key, LengthDistribution& lengths) {
-  const Node* node = reader.required(key);
-  if (node == nullptr) return;
-  if (node->kind != NodeKind::map) {
+void read_lengths(MapReader& reader, const Node& node, LengthDistribution& lengths) {
+  if (node.kind != NodeKind::map) {
     int length = 1;
-    reader.read(*node, length, between(1, kLongestContext));
+    reader.read(node, length, LengthKeys::kLength.bounds);
     lengths.center = length;
     return;
   }
-  MapReader fields(node, reader.path_to(key), reader.problems());
-  fields.required("distribution", lengths.kind, kLengthKinds);
-  fields.optional("min", lengths.least, between(1, kLongestContext));
-  if (lengths.kind == LengthKind::uniform)
-    fields.required("max", lengths.most, between(1, kLongestContext));
-  else
-    fields.optional("max", lengths.most, between(1, kLongestContext));
-  if (lengths.kind == LengthKind::exponential) fields.required("mean", lengths.center, between(1, kLongestContext));
-  if (lengths.kind == LengthKind::lognormal) {
-    fields.required("median", lengths.center, between(1, kLongestContext));
-    fields.required("sigma", lengths.sigma, between(0, 10));
-  }
+  MapReader fields(&node, reader.path_to(node.key), reader.problems());
+  read_key<LengthKeys>(fields, "distribution", lengths);
+  const auto has = [&](LengthKind kind) { return lengths.kind == kind; };
+  for (const std::string_view key : {"min", "max"}) read_key<LengthKeys>(fields, key, lengths);
+  if (has(LengthKind::exponential)) read_key<LengthKeys>(fields, "mean", lengths);
+  if (has(LengthKind::lognormal))
+    for (const std::string_view key : {"median", "sigma"}) read_key<LengthKeys>(fields, key, lengths);
+  require_keys(fields, lengths.kind);
   fields.finish();
+}
+
+void read_prompt(MapReader& reader, const Node& node, Workload& workload) {
+  read_lengths(reader, node, workload.served.prompt);
+}
+void read_output(MapReader& reader, const Node& node, Workload& workload) {
+  read_lengths(reader, node, workload.served.output);
 }
 
 enum class Arrival : std::uint8_t { all_at_once, poisson, bursty, replay };
@@ -60,57 +100,127 @@ constexpr auto kArrivals = std::to_array<Choice<Arrival>>({{"all_at_once", Arriv
                                                            {"bursty", Arrival::bursty},
                                                            {"replay", Arrival::replay}});
 
-void read_arrival(MapReader& reader, Workload& workload) {
+void read_arrival_kind(MapReader& reader, const Node& node, Workload& workload) {
   Arrival arrival = Arrival::all_at_once;
-  RequestWorkload& served = workload.served;
-  reader.optional("arrival", arrival, kArrivals);
-  if (arrival == Arrival::replay) served.arrival = ArrivalKind::replay;
-  if (arrival == Arrival::poisson || arrival == Arrival::bursty) {
-    served.arrival = ArrivalKind::gamma;
-    reader.required("requests_per_second", served.requests_per_second, between(1e-6, 1e9));
-  } else if (const Node* rate = reader.optional("requests_per_second")) {
-    reader.complain(*rate, arrival == Arrival::replay
-                               ? "workload.requests_per_second: recorded requests arrive when they did; remove it"
-                               : "workload.requests_per_second: all requests arrive at once; remove it, or set "
-                                 "arrival: poisson or bursty");
-  }
-  if (arrival == Arrival::bursty) reader.required("burstiness", served.burstiness, between(1e-3, 1e6));
-  if (arrival == Arrival::replay && workload.file.empty() && reader.is_present())
-    reader.complain(*reader.node(), "workload.arrival: replay needs workload.file, the recorded requests");
+  reader.read_choice(node, arrival, kArrivals);
+  if (arrival == Arrival::replay) workload.served.arrival = ArrivalKind::replay;
+  if (arrival == Arrival::poisson || arrival == Arrival::bursty) workload.served.arrival = ArrivalKind::gamma;
 }
 
 // `longest`, a number of tokens, or `none`, as a sweep may have it.
-void read_pad_to(MapReader& reader, PromptPadding& padding) {
-  const Node* node = reader.optional("pad_to");
-  if (node == nullptr || node->text == "none") return;
-  padding.to = node->text == "longest" ? PadTo::longest : PadTo::length;
-  if (padding.to == PadTo::length) reader.read(*node, padding.tokens, between(1, kLongestContext));
+void read_pad_to(MapReader& reader, const Node& node, Workload& workload) {
+  PromptPadding& padding = workload.served.padding;
+  if (node.text == "none") return;
+  padding.to = node.text == "longest" ? PadTo::longest : PadTo::length;
+  if (padding.to == PadTo::length) reader.read(node, padding.tokens, LengthKeys::kLength.bounds);
+}
+
+constexpr Bounds kSeeds = between(0, 0x1p53);
+
+void read_seed(MapReader& reader, const Node& node, Workload& workload) {
+  std::int64_t seed = 1;
+  reader.read(node, seed, kSeeds);
+  workload.served.seed = static_cast<std::uint64_t>(seed);
+}
+
+struct ServingKeys {
+  using Target = Workload;
+  static constexpr KeyTraits kLengths{
+      .bounds = LengthKeys::kLength.bounds, .unit = unit::tokens, .absent = "needed without `file`"};
+  static constexpr auto keys = std::tuple(
+      value("requests", [](Workload& workload) -> auto& { return workload.served.requests; },
+            "requests to serve, instead of a step",
+            {.bounds = between(1, 1 << 24), .unit = "requests", .necessity = Necessity::required}),
+      value("file", &Workload::file,
+            "recorded lengths: CSV `arrived_at,num_prefill_tokens,num_decode_tokens`, or conversations in ShareGPT's "
+            "format"),
+      shaped<LengthKeys>("prompt_tokens", read_prompt, {.is_whole = true}, "of each prompt, or a distribution",
+                         kLengths),
+      shaped<LengthKeys>("output_tokens", read_output, {.is_whole = true}, "of each answer, or a distribution",
+                         kLengths),
+      shaped("arrival", read_arrival_kind, {.words = one_of("all_at_once", "poisson", "bursty", "replay")},
+             "when requests arrive", {.absent = "`all_at_once`"}),
+      value("requests_per_second", [](Workload& workload) -> auto& { return workload.served.requests_per_second; },
+            "for `poisson` and `bursty`",
+            {.bounds = between(1e-6, 1e9), .unit = unit::requests_per_second, .absent = "needed by them"}),
+      value("burstiness", [](Workload& workload) -> auto& { return workload.served.burstiness; },
+            "for `bursty`: the shape of the gamma-distributed gaps, as in vLLM; 1 is `poisson`, 0.25 doubles their "
+            "deviation",
+            {.bounds = between(1e-3, 1e6), .absent = "needed by it"}),
+      value("prefix_tokens", [](Workload& workload) -> auto& { return workload.served.prefix_tokens; },
+            "number of first tokens that prompts share", {.bounds = between(0, kLongestContext), .unit = unit::tokens}),
+      value("prefixes", [](Workload& workload) -> auto& { return workload.served.prefixes; },
+            "number of different prefixes, used in turn", {.bounds = between(1, 1 << 20), .unit = unit::count}),
+      value("duplicate_prompts", [](Workload& workload) -> auto& { return workload.served.duplicate_prompts; },
+            "of the requests, that repeat the prompt of the one before",
+            {.bounds = between(0, 1), .unit = unit::share}),
+      shaped("pad_to", read_pad_to, {.is_whole = true, .words = one_of("none", "longest")},
+             "put pad tokens before shorter prompts, up to the longest prompt of all requests or to this length",
+             {.bounds = LengthKeys::kLength.bounds, .unit = unit::tokens, .absent = "`none`"}),
+      shaped("seed", read_seed, {.is_whole = true}, "the same seed gives the same requests",
+             {.bounds = kSeeds, .absent = "1"}),
+      word("kv_padding", &Workload::kv_padding, kKvPaddings,
+           "under `compare`: `longest`: decode reads as many KV blocks as the longest sequence has"));
+};
+
+// What the way to arrive needs, or has no use for.
+void check_arrival(MapReader& reader, const Workload& workload) {
+  const Node* arrival = reader.optional("arrival");
+  const bool is_replay = workload.served.arrival == ArrivalKind::replay;
+  if (workload.served.arrival == ArrivalKind::gamma) {
+    static_cast<void>(reader.required("requests_per_second"));
+    if (arrival->text == "bursty") static_cast<void>(reader.required("burstiness"));
+  } else if (const Node* rate = reader.optional("requests_per_second")) {
+    reader.complain(*rate, is_replay ? "workload.requests_per_second: recorded requests arrive when they did; remove it"
+                                     : "workload.requests_per_second: all requests arrive at once; remove it, or set "
+                                       "arrival: poisson or bursty");
+  }
+  if (is_replay && workload.file.empty())
+    reader.complain(*reader.node(), "workload.arrival: replay needs workload.file, the recorded requests");
 }
 
 void read_serving(MapReader& reader, Workload& workload) {
   workload.kind = WorkloadKind::serving;
-  RequestWorkload& served = workload.served;
-  reader.required("requests", served.requests, between(1, 1 << 24));
-  reader.optional("file", workload.file);
-  for (const auto& [key, lengths] : {std::pair{"prompt_tokens", &served.prompt}, {"output_tokens", &served.output}}) {
+  const auto read = [&](std::string_view key) { read_key<ServingKeys>(reader, key, workload); };
+  for (const std::string_view key : {"requests", "file", "arrival", "prefix_tokens", "prefixes", "duplicate_prompts",
+                                     "pad_to", "seed", "kv_padding"})
+    read(key);
+  for (const std::string_view key : {"prompt_tokens", "output_tokens"}) {
+    const Node* node = workload.file.empty() ? reader.required(key) : reader.optional(key);
     if (workload.file.empty())
-      read_lengths(reader, key, *lengths);
-    else if (const Node* node = reader.optional(key))
+      read(key);
+    else if (node != nullptr)
       reader.complain(*node, reader.path_to(key) + ": the requests of workload.file have their lengths; remove one");
   }
-  read_arrival(reader, workload);
-  reader.optional("prefix_tokens", served.prefix_tokens, between(0, kLongestContext));
+  if (workload.served.arrival == ArrivalKind::gamma) read("requests_per_second");
+  const Node* arrival = reader.optional("arrival");
+  if (arrival != nullptr && arrival->text == "bursty") read("burstiness");
+  check_arrival(reader, workload);
   const Node* prefixes = reader.optional("prefixes");
-  if (prefixes != nullptr) reader.read(*prefixes, served.prefixes, between(1, 1 << 20));
-  if (prefixes != nullptr && served.prefix_tokens == 0)
+  if (prefixes != nullptr && workload.served.prefix_tokens == 0)
     reader.complain(*prefixes, "workload.prefixes: there are none without workload.prefix_tokens");
-  reader.optional("duplicate_prompts", served.duplicate_prompts, between(0, 1));
-  read_pad_to(reader, served.padding);
-  std::int64_t seed = 1;
-  reader.optional("seed", seed, between(0, 0x1p53));
-  served.seed = static_cast<std::uint64_t>(seed);
-  reader.optional("kv_padding", workload.kv_padding, kKvPaddings);
 }
+
+struct SloKeys {
+  using Target = ServiceLevel;
+  static constexpr KeyTraits kTime{.bounds = above(0), .absent = "none"};
+  static constexpr auto keys =
+      std::tuple(value("ttft", &ServiceLevel::ttft,
+                       "time to first token; a request that exceeds none of the limits counts for `goodput`", kTime),
+                 value("tpot", &ServiceLevel::tpot, "time per output token", kTime),
+                 value("latency", &ServiceLevel::latency, "of a whole request", kTime),
+                 value("slowdown", &ServiceLevel::slowdown,
+                       "latency over that of the same request with nobody else on the same devices",
+                       {.bounds = at_least(1), .unit = unit::ratio, .absent = "none"}),
+                 value("share", &ServiceLevel::share,
+                       "of the requests, that should meet the `slo`: the report says whether they do",
+                       {.bounds = fraction(), .unit = unit::share}));
+
+  static void check(MapReader& reader, ServiceLevel& slo) {
+    if (!reader.node()->children.empty() && !slo.ttft && !slo.tpot && !slo.latency && !slo.slowdown)
+      reader.complain(*reader.node(), "slo: limits nothing; give it ttft, tpot, latency or slowdown");
+  }
+};
 
 }  // namespace
 
@@ -119,31 +229,29 @@ void read_workload(MapReader reader, Workload& workload) {
   const auto is_there = [&](const char* key) { return reader.node()->find(key) != nullptr; };
   constexpr std::array kServingKeys{"requests", "file", "arrival", "prompt_tokens", "output_tokens"};
   const bool serves = std::ranges::any_of(kServingKeys, is_there);
-  for (const std::string_view key : {"phase", "batch", "context_tokens", "cached_tokens"})
+  for (const std::string_view key : names_of<StepKeys>())
     if (const Node* node = serves ? reader.optional(key) : nullptr)
       reader.complain(*node, "workload." + std::string(key) +
                                  ": belongs to a single step, but requests are to be served; remove one or the other");
   if (serves)
     read_serving(reader, workload);
   else
-    read_step(reader, workload);
+    read_keys<StepKeys>(reader, workload);
   reader.finish();
 }
 
-void read_slo(MapReader reader, ServiceLevel& slo) {
-  for (const auto& [key, target] : {std::pair{"ttft", &slo.ttft}, {"tpot", &slo.tpot}, {"latency", &slo.latency}})
-    if (const Node* node = reader.optional(key)) {
-      Seconds most;
-      reader.read(*node, most, above(0));
-      *target = most;
-    }
-  if (const Node* slowdown = reader.optional("slowdown")) reader.read(*slowdown, slo.slowdown.emplace(1), at_least(1));
-  reader.optional("share", slo.share, fraction());
-  if (reader.is_present() && !reader.node()->children.empty() && !slo.ttft && !slo.tpot && !slo.latency &&
-      !slo.slowdown)
-    reader.complain(*reader.node(), "slo: limits nothing; give it ttft, tpot, latency or slowdown");
-  reader.finish();
+void read_slo(MapReader reader, ServiceLevel& slo) { read_section<SloKeys>(std::move(reader), slo); }
+
+std::vector<FileKey> workload_keys() {
+  std::vector<FileKey> keys = keys_of<StepKeys>();
+  for (FileKey& key : keys_of<ServingKeys>()) {
+    key.is_required = false;  // of a step there are none
+    keys.push_back(std::move(key));
+  }
+  return keys;
 }
+
+std::vector<FileKey> slo_keys() { return keys_of<SloKeys>(); }
 
 bool is_offline_run(const Workload& workload) {
   const RequestWorkload& served = workload.served;

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <map>
 
+#include "config/derivation.hpp"
 #include "config/kernel_parameters.hpp"
-#include "config/machine_fields.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
 #include "config/yaml_text.hpp"

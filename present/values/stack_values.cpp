@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/kernel_parameters.hpp"
-#include "config/stack_fields.hpp"
+#include "config/stack_keys.hpp"
 #include "sim/hardware/figure.hpp"
 
 namespace dculab::present {
@@ -86,8 +86,10 @@ std::vector<MachineFigure> stack_values(const sim::Stack& stack) {
   values.push_back({"split", stack.split == sim::Split::tensor ? "tensor" : "layers", "", ""});
   values.push_back({"frees_windows", stack.frees_windows ? "true" : "false", "", ""});
   add_figures(values, stack);
-  for (const config::DefaultField& field : config::kProgramDefaults)
-    values.push_back({"defaults." + std::string(field.key), std::to_string(stack.defaults.*field.member), "", ""});
+  const auto add_default = [&](const auto& key) {
+    values.push_back({"defaults." + std::string(key.info.key), std::to_string(stack.defaults.*key.get), "", ""});
+  };
+  std::apply([&](const auto&... key) { (add_default(key), ...); }, config::DefaultsKeys::keys);
   values.push_back({"limits.block_sizes", joined(stack.limits.block_sizes, number), "", "beside what kernels serve"});
   const auto dtype = [](Dtype each) { return name(each); };
   values.push_back(

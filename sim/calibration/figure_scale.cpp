@@ -1,7 +1,6 @@
 #include "sim/calibration/figure_scale.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "sim/calibration/parameters.hpp"
@@ -9,9 +8,6 @@
 
 namespace dculab::sim {
 namespace {
-
-constexpr std::array<std::string_view, 6> kNoQuantities{
-    ".ways", "waves.wave_size", "waves.simds_per_unit", "waves.vgpr_granule", "waves.lds_granule", "peers"};
 
 void scale(int& count, double factor) {
   constexpr double kLargest = 0x1p30;
@@ -33,14 +29,14 @@ bool scale_figure(Machine& machine, std::string_view key, double factor, Followi
     set(machine, parameter, get(machine, parameter) * factor);
     return true;
   }
-  if (std::ranges::any_of(kNoQuantities, [key](std::string_view each) { return key.ends_with(each); })) return false;
+  const FigureInfo* info = find_figure_info(key);
   const std::optional<Figure> figure = find_figure(machine, key);
-  if (!figure) return false;
+  if (info == nullptr || !figure || info->scaling == Scaling::none) return false;
   const double before = *figure_value(machine, key);
-  if (key.ends_with(".line")) factor = factor < 1 ? 0.5 : 2.0;
+  if (info->scaling == Scaling::power_of_two) factor = factor < 1 ? 0.5 : 2.0;
   std::visit([factor](auto* value) { scale(*value, factor); }, *figure);
   if (is_driver(key)) follow(machine, key, before, following);
-  if (key.find("matmul_dram_shares.") != key.npos) {  // of the peak, of which there is no more than all
+  if (info->scaling == Scaling::to_all) {
     double& share = *std::get<double*>(*figure);
     share = std::min(share, 1.0);
   }

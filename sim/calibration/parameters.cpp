@@ -3,36 +3,45 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::sim {
 namespace {
 
-constexpr double kLeastShare = 0.02;
-constexpr double kLeastTime = 1e-10;     // s
-constexpr double kLongestTime = 1e-2;    // s
 constexpr double kSmallestPrior = 1e-7;  // s, of times whose machine file says 0
 
-// Wide priors where nothing but a guess is known beforehand, narrow ones where peers agree.
-constexpr std::array<Parameter, 18> kParameters{{
-    {"stack.reached.matmul_compute", &Reached::matmul_compute, 0.30, kLeastShare, 1},
-    {"stack.reached.attention_compute", &Reached::attention_compute, 0.50, kLeastShare, 1},
-    {"stack.reached.elementwise_compute", &Reached::elementwise_compute, 0.70, kLeastShare, 1},
-    {"stack.reached.conversion_compute", &Reached::conversion_compute, 0.50, kLeastShare, 1},
-    {"sustained.dram_bandwidth", &Sustained::dram_bandwidth, 0.15, kLeastShare, 1},
-    {"sustained.cache_bandwidth", &Sustained::cache_bandwidth, 0.40, kLeastShare, 1},
-    {"stack.reached.cache_bandwidth", &Reached::cache_bandwidth, 0.20, kLeastShare, 1},
-    {"stack.reached.matmul_overlap", &Reached::matmul_overlap, 0.50, kLeastShare, 1},
-    {"stack.reached.overlap", &Reached::overlap, 0.50, kLeastShare, 1},
-    {"stack.reached.block_lookup", &Reached::block_lookup, 1.00, kLeastTime, kLongestTime},
-    {"stack.reached.counted_kernels", &Reached::counted_kernels, 0.50, kLeastShare, 1},
-    {"sustained.refill_bandwidth", &Sustained::refill_bandwidth, 0.50, kLeastShare, 1},
-    {"sustained.peer_link", &Sustained::peer_link, 0.30, kLeastShare, 1},
-    {"overheads.kernel_launch", &Overheads::kernel_launch, 0.70, kLeastTime, kLongestTime},
-    {"overheads.workgroup_start", &Overheads::workgroup_start, 1.00, kLeastTime, kLongestTime},
-    {"overheads.timed_call", &Overheads::timed_call, 0.70, kLeastTime, kLongestTime},
-    {"overheads.host_per_step", &Overheads::host_per_step, 1.00, kLeastTime, kLongestTime},
-    {"overheads.host_per_sequence", &Overheads::host_per_sequence, 1.00, kLeastTime, kLongestTime},
-}};
+// Those of a section that have a prior. `section` goes before their keys.
+template <class Part, std::size_t N>
+void add_fitted(const std::array<FigureField<Part>, N>& fields, const std::string& section,
+                std::deque<std::string>& keys, std::vector<Parameter>& found) {
+  for (const FigureField<Part>& field : fields) {
+    if (field.info.prior.place == 0) continue;
+    const std::string_view key = keys.emplace_back(section + std::string(field.info.key));
+    std::visit(
+        [&](auto member) {
+          using Member = decltype(Parameter::member);
+          if constexpr (std::is_constructible_v<Member, decltype(member)>)
+            found.push_back({field.info.prior, key, Member(member)});
+        },
+        field.member);
+  }
+}
+
+// Of all sections, in their places. `keys` keeps what theirs refer to.
+[[nodiscard]] std::vector<Parameter> fitted_figures(std::deque<std::string>& keys) {
+  std::vector<Parameter> found;
+  add_fitted(kReached, "stack.reached.", keys, found);
+  add_fitted(kSustained, "sustained.", keys, found);
+  add_fitted(kOverheads, "overheads.", keys, found);
+  std::ranges::sort(found, {}, [](const Parameter& each) { return each.place; });
+  return found;
+}
 
 template <class Value>
 [[nodiscard]] double to_number(Value value) {
@@ -40,10 +49,6 @@ template <class Value>
     return value;
   else
     return value.value();
-}
-
-[[nodiscard]] bool is_host_time(Seconds Overheads::*member) {
-  return member == &Overheads::host_per_step || member == &Overheads::host_per_sequence;
 }
 
 // Calls `use` with the field that a member pointer means.
@@ -63,22 +68,19 @@ void visit_field(MachineType& machine, const Parameter& parameter, Use use) {
 
 }  // namespace
 
-std::span<const Parameter> parameters() { return kParameters; }
-
-Owner owner_of(const Parameter& parameter) {
-  if (parameter.key == "stack.reached.counted_kernels") return Owner::program;
-  if (parameter.key.starts_with("stack.")) return Owner::kernels;
-  const auto* time = std::get_if<Seconds Overheads::*>(&parameter.member);
-  return time != nullptr && is_host_time(*time) ? Owner::host : Owner::device;
+std::span<const Parameter> parameters() {
+  static std::deque<std::string> keys;
+  static const std::vector<Parameter> kFitted = fitted_figures(keys);
+  return kFitted;
 }
 
 bool is_known(const Machine& machine, const Parameter& parameter) {
-  return owner_of(parameter) == Owner::program && machine.stack.is_own();
+  return parameter.owner == Owner::program && machine.stack.is_own();
 }
 
 bool matters(const Machine& machine, const Parameter& parameter) {
   const auto* time = std::get_if<Seconds Overheads::*>(&parameter.member);
-  if (owner_of(parameter) == Owner::program || (time != nullptr && *time == &Overheads::timed_call)) return false;
+  if (parameter.owner == Owner::program || (time != nullptr && *time == &Overheads::timed_call)) return false;
   const auto* share = std::get_if<double Sustained::*>(&parameter.member);
   if (share != nullptr && *share == &Sustained::peer_link) return machine.peer_link.has_value();
   return share == nullptr || *share != &Sustained::refill_bandwidth ||

@@ -2,31 +2,24 @@
 // that no peak explains.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>
 
+#include "sim/hardware/figure_field.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
 
 // One such figure, with what is believed about it before anything was measured: its value in the machine file is the
-// centre of the prior, `log_sigma` its width (0.3 = a factor of 1.35 either way is plausible).
-struct Parameter {
+// centre of the prior, `log_sigma` its width (0.3 = a factor of 1.35 either way is plausible). An entry with a Prior in
+// sim/hardware/machine_fields.hpp or stack_fields.hpp makes one.
+struct Parameter : Prior {
   std::string_view key;  // see sim/hardware/figure.hpp: "sustained.dram_bandwidth", "stack.reached.overlap"
   std::variant<double Sustained::*, double Reached::*, Seconds Reached::*, Seconds Overheads::*> member;
-  double log_sigma = 0.3;
-  double lowest = 0;
-  double highest = 1;
 };
 
 [[nodiscard]] std::span<const Parameter> parameters();
-
-// Whose figure it is: the device's, whatever runs there; its kernels'; the program's, on a vendor's devices; or the
-// time that a host takes for it.
-enum class Owner : std::uint8_t { device, kernels, program, host };
-[[nodiscard]] Owner owner_of(const Parameter& parameter);
 
 // Whether the value is known, not a prior: each kernel of our own engine is counted.
 [[nodiscard]] bool is_known(const Machine& machine, const Parameter& parameter);

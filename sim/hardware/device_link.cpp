@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "model/shard.hpp"
+#include "sim/hardware/machine_fields.hpp"
 
 namespace dculab::sim {
 
 bool begin_link(Machine& machine, std::string_view key) {
-  const auto field = std::ranges::find(kLinks, key, &LinkField::key);
+  const auto field =
+      std::ranges::find_if(kLinks, [key](const FigureField<Machine>& each) { return each.info.key == key; });
   if (field == kLinks.end()) return false;
-  std::visit(
-      [&machine](auto member) {
-        auto& figure = machine.*member;
-        if (!figure) figure.emplace();
-      },
-      field->member);
+  visit_figure(machine, *field, [](auto& figure) {
+    if constexpr (requires { figure.emplace(); })
+      if (!figure) figure.emplace();
+  });
   return true;
 }
 

@@ -1,11 +1,9 @@
 // What carries bytes from one device to another: the server's own link, or the network between servers.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "model/model_shape.hpp"
@@ -19,26 +17,8 @@ struct DeviceLink {
   Seconds latency;           // of a message's first byte, the mean round a ring
 };
 
-// The figures of a machine that say what its links do.
-struct LinkField {
-  std::string_view key;
-  std::variant<std::optional<BytesPerSecond> Machine::*, std::optional<int> Machine::*,
-               std::optional<Seconds> Machine::*>
-      member;
-};
-inline constexpr std::array<LinkField, 9> kLinks{{
-    {"host_link", &Machine::host_link},
-    {"peer_link", &Machine::peer_link},
-    {"peers", &Machine::peers},
-    {"direct_peers", &Machine::direct_peers},
-    {"single_peer_link", &Machine::single_peer_link},
-    {"peer_latency", &Machine::peer_latency},
-    {"collective_start", &Machine::collective_start},
-    {"network_link", &Machine::network_link},
-    {"network_latency", &Machine::network_latency},
-}};
-
-// The figure under a key of kLinks, which begins at 0 where the machine states none. False for any other key.
+// The figure under a key of kLinks (machine_fields.hpp), which begins at 0 where the machine states none. False for any
+// other key.
 bool begin_link(Machine& machine, std::string_view key);
 
 // Of so many, those in the first one's server, which sees its peers' link however many of them take part.

@@ -5,33 +5,13 @@
 #include <charconv>
 #include <utility>
 
-#include "sim/hardware/device_link.hpp"
 #include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::sim {
 namespace {
 
 using Found = std::optional<Figure>;
-
-template <class Part, std::size_t N>
-[[nodiscard]] Found find_member(Part& part, const std::array<Field<Part>, N>& fields, std::string_view name) {
-  for (const Field<Part>& field : fields)
-    if (field.key == name) return std::visit([&part](auto member) { return Figure(&(part.*member)); }, field.member);
-  return std::nullopt;
-}
-
-template <class T>
-[[nodiscard]] double number_of(const T& figure) {
-  if constexpr (requires { figure.value(); })
-    return figure.value();
-  else
-    return static_cast<double>(figure);
-}
-
-template <class T>
-[[nodiscard]] Found stated(std::optional<T>& figure) {
-  return figure ? Found(&*figure) : std::nullopt;
-}
 
 template <class T>
 [[nodiscard]] Found found(T& figure) {
@@ -40,15 +20,27 @@ template <class T>
 
 template <class T>
 [[nodiscard]] Found found(std::optional<T>& figure) {
-  return stated(figure);
+  return figure ? Found(&*figure) : std::nullopt;
+}
+
+template <class Part, std::size_t N>
+[[nodiscard]] Found find_member(Part& part, const std::array<FigureField<Part>, N>& fields, std::string_view name) {
+  for (const FigureField<Part>& field : fields)
+    if (field.info.key == name) return visit_figure(part, field, [](auto& figure) { return found(figure); });
+  return std::nullopt;
+}
+
+template <class Part, std::size_t N>
+[[nodiscard]] const FigureInfo* find_info(const std::array<FigureField<Part>, N>& fields, std::string_view name) {
+  for (const FigureField<Part>& field : fields)
+    if (field.info.key == name) return &field.info;
+  return nullptr;
 }
 
 [[nodiscard]] Found find_peak(Machine& machine, std::string_view dtype_name, std::string_view unit) {
   const std::optional<Dtype> dtype = parse_dtype(dtype_name);
   const auto peak = dtype ? machine.peaks.find(*dtype) : machine.peaks.end();
-  if (peak == machine.peaks.end()) return std::nullopt;
-  if (unit == "matrix") return stated(peak->second.matrix);
-  return unit == "vector" ? Found(&peak->second.vector) : std::nullopt;
+  return peak == machine.peaks.end() ? std::nullopt : find_member(peak->second, kPeak, unit);
 }
 
 // "int4_int8", "rows_8"
@@ -73,35 +65,36 @@ template <class ByRows>
   return find_member(*level, kLevel, figure);
 }
 
-// "kernels_per_op", "host.per_step"
-[[nodiscard]] std::string key_of(const StackField& field) {
-  return std::string(field.section) + (field.section.empty() ? "" : ".") + std::string(field.name);
-}
-
-[[nodiscard]] bool is_key_of(const StackField& field, std::string_view key) {
-  const std::size_t dot = key.find('.');
-  if (dot == std::string_view::npos) return field.section.empty() && key == field.name;
-  return key.substr(0, dot) == field.section && key.substr(dot + 1) == field.name;
-}
+constexpr std::string_view kReachedBegin = "reached.";
 
 // "reached.matmul_compute", "host.per_step"
 [[nodiscard]] Found find_of_stack(Stack& stack, std::string_view key) {
-  constexpr std::string_view kReachedBegin = "reached.";
   for (const StackField& field : kStackFigures)
-    if (is_key_of(field, key)) return visit_figure(stack, field, [](auto& figure) { return found(figure); });
+    if (field.info.key == key) return visit_figure(stack, field, [](auto& figure) { return found(figure); });
   if (!key.starts_with(kReachedBegin)) return std::nullopt;
-  for (const ReachedField& field : kReached)
-    if (field.key == key.substr(kReachedBegin.size()))
-      return std::visit([&stack](auto member) { return Figure(&(stack.reached.*member)); }, field.member);
-  return std::nullopt;
+  return find_member(stack.reached, kReached, key.substr(kReachedBegin.size()));
+}
+
+[[nodiscard]] const FigureInfo* info_of_stack(std::string_view key) {
+  for (const StackField& field : kStackFigures)
+    if (field.info.key == key) return &field.info;
+  return key.starts_with(kReachedBegin) ? find_info(kReached, key.substr(kReachedBegin.size())) : nullptr;
 }
 
 [[nodiscard]] Found find_plain(Machine& machine, std::string_view key) {
-  if (key == "compute_units") return Figure(&machine.compute_units);
-  if (key == "clock") return Figure(&machine.clock);
-  for (const LinkField& field : kLinks)
-    if (field.key == key) return std::visit([&](auto member) { return stated(machine.*member); }, field.member);
-  return std::nullopt;
+  const Found design = find_member(machine, kDesign, key);
+  return design ? design : find_member(machine, kLinks, key);
+}
+
+[[nodiscard]] const FigureInfo* info_of_plain(std::string_view key) {
+  const FigureInfo* design = find_info(kDesign, key);
+  return design != nullptr ? design : find_info(kLinks, key);
+}
+
+[[nodiscard]] const FigureInfo* info_of_matmuls(std::string_view section) {
+  for (const FigureInfo* info : kMatmuls)
+    if (info->key == section) return info;
+  return nullptr;
 }
 
 }  // namespace
@@ -125,6 +118,20 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   return std::nullopt;
 }
 
+const FigureInfo* find_figure_info(std::string_view key) {
+  if (key.starts_with(kOfStack)) return info_of_stack(key.substr(kOfStack.size()));
+  const std::size_t first = key.find('.');
+  if (first == std::string_view::npos) return info_of_plain(key);
+  const std::string_view section = key.substr(0, first), figure = key.substr(key.rfind('.') + 1);
+  if (section == "clock_states") return &kClockState;
+  if (section == "peaks") return find_info(kPeak, figure);
+  if (section == "memory") return find_info(kLevel, figure);
+  if (section == "waves") return find_info(kWaves, figure);
+  if (section == "overheads") return find_info(kOverheads, figure);
+  if (section == "sustained") return find_info(kSustained, figure);
+  return section == "reached" ? find_info(kReached, figure) : info_of_matmuls(section);
+}
+
 std::optional<double> figure_value(const Machine& machine, std::string_view key) {
   const std::optional<Figure> figure = find_figure(const_cast<Machine&>(machine), key);
   if (!figure) return std::nullopt;
@@ -134,8 +141,8 @@ std::optional<double> figure_value(const Machine& machine, std::string_view key)
 const std::vector<std::string>& stack_figures() {
   static const std::vector<std::string> kKeys = [] {
     std::vector<std::string> keys;
-    for (const StackField& field : kStackFigures) keys.push_back("stack." + key_of(field));
-    for (const ReachedField& field : kReached) keys.push_back("stack.reached." + std::string(field.key));
+    for (const StackField& field : kStackFigures) keys.push_back("stack." + std::string(field.info.key));
+    for (const FigureField<Reached>& field : kReached) keys.push_back("stack.reached." + std::string(field.info.key));
     return keys;
   }();
   return kKeys;

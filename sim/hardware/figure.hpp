@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/hardware/figure_field.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -19,6 +20,9 @@ inline constexpr std::string_view kOfStack = "stack.";
 
 // Nothing for a key that is no figure, and for one that the machine does not state and nothing stands in for.
 [[nodiscard]] std::optional<Figure> find_figure(Machine& machine, std::string_view key);
+
+// What is known of the figure under `key`, of any machine; null for a key that is no figure.
+[[nodiscard]] const FigureInfo* find_figure_info(std::string_view key);
 
 // The figure in core units.
 [[nodiscard]] std::optional<double> figure_value(const Machine& machine, std::string_view key);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/activation_mode.hpp"
+#include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -22,6 +24,23 @@ void require_share(Problems& found, const std::string& key, double value) {
   if (!(value > 0 && value <= 1)) found.push_back(key + " must lie in (0, 1]");
 }
 
+// A figure that may be 0 in a file may be 0 here too, and so may one that need not stand there.
+template <class Part, std::size_t N>
+void check_figures(Problems& found, const std::string& section, const Part& part,
+                   const std::array<FigureField<Part>, N>& fields) {
+  for (const FigureField<Part>& field : fields) {
+    const FigureInfo& info = field.info;
+    const std::string key = section + std::string(info.key);
+    const double value = visit_figure(part, field, [](const auto& figure) { return number_of(figure); });
+    if (info.unit == unit::share)
+      require_share(found, key, value);
+    else if (info.is_required() && info.bounds.low > 0)
+      require_positive(found, key, value);
+    else
+      require_not_negative(found, key, value);
+  }
+}
+
 void check_memory(Problems& found, const Machine& machine) {
   if (machine.memory.empty() || machine.memory.size() > kMaxMemoryLevels) {
     found.push_back("memory must have 1 to " + std::to_string(kMaxMemoryLevels) + " levels, fastest first, DRAM last");
@@ -30,15 +49,7 @@ void check_memory(Problems& found, const Machine& machine) {
   for (const MemoryLevel& level : machine.memory) {
     const std::string key = "memory." + level.name;
     if (level.name.empty()) found.push_back("every memory level needs a name");
-    require_positive(found, key + ".size", level.size.value());
-    require_positive(found, key + ".line", level.line.value());
-    require_positive(found, key + ".bandwidth", level.bandwidth.value());
-    require_positive(found, key + ".latency", level.latency.value());
-    require_not_negative(found, key + ".outstanding", level.outstanding);
-    require_not_negative(found, key + ".bandwidth_per_unit", level.bandwidth_per_unit.value());
-    require_not_negative(found, key + ".kept_for", level.kept_for.value());
-    require_not_negative(found, key + ".ways", level.ways);
-    require_not_negative(found, key + ".channels", level.channels);
+    check_figures(found, key + ".", level, kLevel);
   }
   for (std::size_t index = 1; index < machine.memory.size(); ++index) {
     const MemoryLevel& above = machine.memory[index - 1];
@@ -96,42 +107,10 @@ void check_matmuls(Problems& found, const Machine& machine) {
                   machine.matmul_dram_shares);
 }
 
-void check_waves(Problems& found, const WaveResources& waves) {
-  for (const auto& [key, value] : {std::pair{"waves.wave_size", waves.wave_size},
-                                   {"waves.simds_per_unit", waves.simds_per_unit},
-                                   {"waves.max_waves_per_simd", waves.max_waves_per_simd},
-                                   {"waves.vgprs_per_lane", waves.vgprs_per_lane},
-                                   {"waves.vgpr_granule", waves.vgpr_granule},
-                                   {"waves.max_workgroups_per_unit", waves.max_workgroups_per_unit}})
-    require_positive(found, key, value);
-  require_positive(found, "waves.lds_per_unit", waves.lds_per_unit.value());
-  require_positive(found, "waves.lds_granule", waves.lds_granule.value());
-}
-
-void check_reached(Problems& found, const Reached& reached) {
-  for (const ReachedField& field : kReached) {
-    const std::string key = "stack.reached." + std::string(field.key);
-    if (const auto* share = std::get_if<double Reached::*>(&field.member)) require_share(found, key, reached.**share);
-    if (const auto* time = std::get_if<Seconds Reached::*>(&field.member))
-      require_not_negative(found, key, (reached.**time).value());
-  }
-}
-
 void check_fitted(Problems& found, const Machine& machine) {
-  const Sustained& shares = machine.sustained;
-  for (const auto& [key, value] : {std::pair{"sustained.dram_bandwidth", shares.dram_bandwidth},
-                                   {"sustained.cache_bandwidth", shares.cache_bandwidth},
-                                   {"sustained.refill_bandwidth", shares.refill_bandwidth},
-                                   {"sustained.peer_link", shares.peer_link}})
-    require_share(found, key, value);
-  const Overheads& times = machine.overheads;
-  for (const auto& [key, value] : {std::pair{"overheads.kernel_launch", times.kernel_launch},
-                                   {"overheads.host_per_step", times.host_per_step},
-                                   {"overheads.host_per_sequence", times.host_per_sequence},
-                                   {"overheads.workgroup_start", times.workgroup_start},
-                                   {"overheads.timed_call", times.timed_call}})
-    require_not_negative(found, key, value.value());
-  check_reached(found, machine.stack.reached);
+  check_figures(found, "sustained.", machine.sustained, kSustained);
+  check_figures(found, "overheads.", machine.overheads, kOverheads);
+  check_figures(found, "stack.reached.", machine.stack.reached, kReached);
 }
 
 }  // namespace
@@ -161,7 +140,7 @@ std::vector<std::string> problems(const Machine& machine) {
   check_compute(found, machine);
   check_matmuls(found, machine);
   check_memory(found, machine);
-  if (machine.kind == lower::DeviceKind::gpu) check_waves(found, machine.waves);
+  if (machine.kind == lower::DeviceKind::gpu) check_figures(found, "waves.", machine.waves, kWaves);
   if (machine.kind == lower::DeviceKind::cpu && !machine.compute_capability.empty())
     found.push_back("compute_capability: only a GPU has one");
   check_fitted(found, machine);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/hardware/machine.hpp"
+#include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -19,8 +20,8 @@ constexpr std::string_view kSection = "reached.";
 
 // What the machine's section states.
 void take_stated(const Machine& machine, const std::string& section, const Reached& figures, Stack& stack) {
-  for (const ReachedField& field : kReached) {
-    const std::string key(field.key);
+  for (const FigureField<Reached>& field : kReached) {
+    const std::string key(field.info.key);
     const auto source = machine.sources.find(std::string(kSection).append(section).append(".").append(key));
     if (source == machine.sources.end()) continue;
     std::visit([&](auto member) { stack.reached.*member = figures.*member; }, field.member);
@@ -38,8 +39,8 @@ void take_section(const Machine& machine, std::string_view name, Stack& stack) {
 Stack stack_on(const Machine& machine, Stack stack) {
   const Stack file = stack;
   take_section(machine, kAnyStack, stack);
-  for (const ReachedField& field : kReached) {
-    const std::string key = std::string(kSection).append(field.key);
+  for (const FigureField<Reached>& field : kReached) {
+    const std::string key = std::string(kSection).append(field.info.key);
     const auto stated = file.sources.find(key);
     if (stated == file.sources.end()) continue;
     std::visit([&](auto member) { stack.reached.*member = file.reached.*member; }, field.member);
@@ -52,8 +53,8 @@ Stack stack_on(const Machine& machine, Stack stack) {
 
 std::string keep_reached(Machine& machine, std::string_view key, const std::string& source) {
   Stack& stack = machine.stack;
-  for (const ReachedField& field : kReached)
-    if (field.key == key)
+  for (const FigureField<Reached>& field : kReached)
+    if (field.info.key == key)
       std::visit([&](auto member) { machine.reached[stack.name].*member = stack.reached.*member; }, field.member);
   stack.sources[std::string(kSection).append(key)] = source;
   std::string of_machine = std::string(kSection).append(stack.name).append(".").append(key);

@@ -2,10 +2,8 @@
 // of whatever runs there.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "core/units.hpp"
 
@@ -33,23 +31,6 @@ struct Reached {
   // not.
   double undisturbed = 1;
 };
-
-struct ReachedField {
-  std::string_view key;
-  std::variant<double Reached::*, Seconds Reached::*> member;
-};
-inline constexpr std::array<ReachedField, 10> kReached{{
-    {"matmul_compute", &Reached::matmul_compute},
-    {"attention_compute", &Reached::attention_compute},
-    {"elementwise_compute", &Reached::elementwise_compute},
-    {"conversion_compute", &Reached::conversion_compute},
-    {"cache_bandwidth", &Reached::cache_bandwidth},
-    {"matmul_overlap", &Reached::matmul_overlap},
-    {"overlap", &Reached::overlap},
-    {"block_lookup", &Reached::block_lookup},
-    {"counted_kernels", &Reached::counted_kernels},
-    {"undisturbed", &Reached::undisturbed},
-}};
 
 // The section of a machine file about whatever runs there.
 inline constexpr std::string_view kAnyStack = "all";

@@ -2,14 +2,11 @@
 // otherwise, and what it adds to the kernels' time. Files are `stacks/*.yaml`, read by config/stack_file.hpp.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -91,56 +88,6 @@ struct Stack {
   // Our own kernels: what they do not serve is priced as if they did, and said.
   [[nodiscard]] bool is_own() const { return kernels.attention_decode.empty(); }
 };
-
-// The figures of a stack, by their keys in its file: section and name. What kernels reach is kReached's.
-struct StackField {
-  std::string_view section;  // empty: of the file itself
-  std::string_view name;
-  std::variant<double Stack::*, Seconds Stack::*, std::optional<Seconds> Stack::*, int Stack::*, int Graphs::*,
-               double lower::UnfusedWork::*, int lower::UnfusedWork::*, double lower::EntryWork::*,
-               int lower::EntryWork::*>
-      member;
-};
-inline constexpr std::array<StackField, 21> kStackFigures{{
-    {"", "kernels_per_op", &Stack::kernels_per_op},
-    {"host", "per_step", &Stack::host_per_step},
-    {"host", "per_sequence", &Stack::host_per_sequence},
-    {"host", "per_request", &Stack::host_per_request},
-    {"host", "per_prompt_token", &Stack::host_per_prompt_token},
-    {"host", "steps_ahead", &Stack::host_steps_ahead},
-    {"host", "per_block", &Stack::host_per_block},
-    {"host", "per_kernel", &Stack::host_per_kernel},
-    {"sampler", "per_step", &Stack::sampler_per_step},
-    {"sampler", "per_logit", &Stack::sampler_per_logit},
-    {"graphs", "decode_sequences", &Graphs::decode_sequences},
-    {"graphs", "prefill_tokens", &Graphs::prefill_tokens},
-    {"unfused", "activation_scale", &lower::UnfusedWork::activation_scale},
-    {"unfused", "bytes_per_score", &lower::UnfusedWork::bytes_per_score},
-    {"unfused", "bytes_per_widened_weight", &lower::UnfusedWork::bytes_per_widened_weight},
-    {"unfused", "widened_from_rows", &lower::UnfusedWork::widened_from_rows},
-    {"entries", "compress_kernels", &lower::EntryWork::compress_kernels},
-    {"entries", "index_kernels", &lower::EntryWork::index_kernels},
-    {"entries", "half_kernels", &lower::EntryWork::half_kernels},
-    {"entries", "scored_entries", &lower::EntryWork::scored_entries},
-    {"unfused", "bytes_per_absorbed_weight", &lower::UnfusedWork::bytes_per_absorbed_weight},
-}};
-
-// Calls use(figure) with what the field means in `stack`.
-template <class OfStack, class Use>
-auto visit_figure(OfStack& stack, const StackField& field, Use use) {
-  return std::visit(
-      [&]<class Part, class T>(T Part::*member) {
-        if constexpr (std::is_same_v<Part, Stack>)
-          return use(stack.*member);
-        else if constexpr (std::is_same_v<Part, Graphs>)
-          return use(stack.graphs.*member);
-        else if constexpr (std::is_same_v<Part, lower::EntryWork>)
-          return use(stack.kernels.entries.*member);
-        else
-          return use(stack.kernels.unfused.*member);
-      },
-      field.member);
-}
 
 [[nodiscard]] bool is_for(const Stack& stack, const lower::Device& device);
 

@@ -219,7 +219,7 @@ Stack PointCalibration::anywhere(Stack stack) const {
 
 bool PointCalibration::tell(const Machine& machine, const Parameter& parameter) const {
   for (const auto& [where, moving] : moving_)
-    if (where.first == machine.name && (owner_of(parameter) == Owner::device || where.second == machine.stack.name) &&
+    if (where.first == machine.name && (parameter.owner == Owner::device || where.second == machine.stack.name) &&
         moving.contains(parameter.key))
       return true;
   return false;

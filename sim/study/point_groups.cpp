@@ -13,14 +13,6 @@ constexpr double kProgramOnVendor = 0.7;  // two halves of it, independent of ea
 constexpr double kSourceTimeSigma = 0.07, kClockTimeSigma = 0.3;
 constexpr double kMeasuredFreedom = 0.7;
 
-// Shares of figures that stand for what else a kernel's price lacks where they are free: a workgroup starts in some
-// hundreds of clocks; what caches sustain, and how long after a kernel the next one starts, was measured on cards of
-// two vendors.
-[[nodiscard]] double share_of(std::string_view key) {
-  if (key == "overheads.workgroup_start" || key == "overheads.kernel_launch") return 0.3;
-  return key == "sustained.cache_bandwidth" ? 0.25 : 1;
-}
-
 // Shares of the priors' widths, by whose figure it is.
 struct Widths {
   double device = 0, kernels = 0, program = 0, host = 0;
@@ -45,7 +37,7 @@ struct Widths {
 [[nodiscard]] CrossedGroup group(std::string name, const Widths& widths) {
   CrossedGroup result{std::move(name), {}};
   for (const Parameter& parameter : parameters()) {
-    result.sigma.push_back(widths.of(owner_of(parameter)) * parameter.log_sigma * share_of(parameter.key));
+    result.sigma.push_back(widths.of(parameter.owner) * parameter.log_sigma * parameter.of_points);
   }
   result.sigma.push_back(widths.time);
   result.is_nuisance = widths.time > 0;

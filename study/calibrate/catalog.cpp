@@ -9,6 +9,7 @@
 #include "files/output.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/hardware/figure.hpp"
+#include "sim/hardware/stack_fields.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/stacks.hpp"
 
@@ -24,7 +25,7 @@ void cite_moved(const sim::PointCalibration& learned, const sim::Machine& file, 
                 sim::Machine& machine) {
   const std::string source = source_text(learned);
   for (const sim::Parameter& parameter : sim::parameters()) {
-    if (sim::owner_of(parameter) != owner || sim::get(machine, parameter) == sim::get(file, parameter)) continue;
+    if (parameter.owner != owner || sim::get(machine, parameter) == sim::get(file, parameter)) continue;
     const std::string* before = sim::source_of(file, parameter.key);
     config::cite(machine, std::string(parameter.key),
                  learned.tell(file, parameter) ? sim::Evidence::measured : sim::Evidence::inferred,
@@ -68,11 +69,11 @@ void learn_stack(const sim::PointCalibration& learned, const sim::Machine& file,
   if (!learned.has_seen(file)) return file;
   sim::Stack stack = learned.anywhere(file);
   const std::string source = "fitted: " + source_text(learned);
-  for (const sim::ReachedField& field : sim::kReached)
+  for (const sim::FigureField<sim::Reached>& field : sim::kReached)
     std::visit(
         [&](auto member) {
           if (stack.reached.*member != file.reached.*member)
-            stack.sources["reached." + std::string(field.key)] = source;
+            stack.sources["reached." + std::string(field.info.key)] = source;
         },
         field.member);
   if (stack.host_per_step != file.host_per_step) stack.sources["host.per_step"] = source;

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "config/machine_fields.hpp"
 #include "config/machine_figure.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
 #include "fields/utf8.hpp"
 #include "lower/device.hpp"
 #include "sim/calibration/parameters.hpp"
+#include "sim/hardware/machine_fields.hpp"
+#include "sim/hardware/stack_fields.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -273,9 +274,9 @@ TEST_CASE("what is inferred is uncertain, and written and read back as such") {
 
 TEST_CASE("every figure that calibration fits can be written to a machine file") {
   std::vector<std::string> writable;
-  for (const auto& field : kOverheads) writable.push_back("overheads." + std::string(field.key));
-  for (const auto& field : kSustained) writable.push_back("sustained." + std::string(field.key));
-  for (const auto& field : sim::kReached) writable.push_back("stack.reached." + std::string(field.key));
+  for (const auto& field : sim::kOverheads) writable.push_back("overheads." + std::string(field.info.key));
+  for (const auto& field : sim::kSustained) writable.push_back("sustained." + std::string(field.info.key));
+  for (const auto& field : sim::kReached) writable.push_back("stack.reached." + std::string(field.info.key));
   REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.undisturbed is measured, not fitted
   for (const sim::Parameter& parameter : sim::parameters())
     CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());

@@ -6,6 +6,7 @@
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/hardware/stack_fields.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/tables/footprint.hpp"
 #include "sim/tables/intensity.hpp"
@@ -92,7 +93,7 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
   }
 }
 
-// Every figure at one end of what a machine file may state (config/machine_fields.hpp).
+// Every figure at one end of what a machine file may state (sim/hardware/machine_fields.hpp).
 [[nodiscard]] Machine extreme_machine(RandomCases& random) {
   const auto either = [&random](double low, double high) { return random.integer(0, 1) == 0 ? low : high; };
   const auto count = [&either](int high) { return static_cast<int>(either(1, high)); };
@@ -122,7 +123,7 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
                    .lds_granule = Bytes(either(1, 0x1p50))};
   machine.overheads = {Seconds(either(0, 1e3)), Seconds(either(0, 1e3)), Seconds(either(0, 1e3)),
                        Seconds(either(0, 1e3)), Seconds(either(0, 1e3))};
-  for (const ReachedField& field : kReached)
+  for (const FigureField<Reached>& field : kReached)
     if (const auto* share = std::get_if<double Reached::*>(&field.member))
       machine.stack.reached.** share = either(1e-4, 1);
   for (double Sustained::*share :

@@ -15,7 +15,7 @@ ALLOWED = {
     "fields": {"core"},
     "model": {"fields", "files", "core"},
     "lower": {"model", "core"},
-    "sim": {"lower", "model", "core"},
+    "sim": {"lower", "model", "fields", "core"},
     "kernels": {"lower", "core"},
     "files": {"core"},
     "engine": {"kernels", "lower", "model", "fields", "files", "core"},
