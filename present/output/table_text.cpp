@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;           // blanks between columns
 constexpr std::size_t kNarrowWords = 16;  // columns of words are not wrapped to less
+constexpr std::size_t kLongWord = 32;     // words are broken where they are longer
 
 enum class Align { left, right };
 
@@ -59,27 +61,44 @@ struct Column {
   return longest;
 }
 
-[[nodiscard]] Column column_of(const Table& table, std::size_t index) {
-  const std::string& title = table.columns[index];
-  Column column{index, Align::left, width_of(title), 0};
-  std::size_t numbers = 0, words = 0, widest = 0;
-  for (const Row& row : table.rows) {
-    if (index >= row.size() || row[index].empty()) continue;
-    widest = std::max(widest, width_of(row[index]));
-    if (row[index] == "-") continue;
-    ++(is_number(row[index]) ? numbers : words);
-  }
-  column.width = std::max(column.width, widest);
-  if (numbers > words) column.align = Align::right;
-  const std::size_t narrowest = column.align == Align::right ? widest : std::min(widest, kNarrowWords);
-  column.narrowest = std::min(column.width, std::max(narrowest, longest_word(title)));
-  return column;
-}
-
 [[nodiscard]] std::size_t total_width(const std::vector<Column>& columns) {
   std::size_t total = columns.empty() ? 0 : kGap * (columns.size() - 1);
   for (const Column& column : columns) total += column.width;
   return total;
+}
+
+// Numbers are most of its cells, and what else stands among them is a remark, not a text.
+[[nodiscard]] Column column_of(const Table& table, std::size_t index) {
+  constexpr std::size_t kRemark = 3;  // times as wide as the numbers, at most
+  std::size_t numbers = 0, words = 0, widest_number = 0, widest_words = 0, longest = 0;
+  for (const Row& row : table.rows) {
+    if (index >= row.size() || row[index].empty()) continue;
+    const bool counts = is_number(row[index]);
+    std::size_t& widest = counts ? widest_number : widest_words;
+    widest = std::max(widest, width_of(row[index]));
+    if (row[index] == "-") continue;
+    ++(counts ? numbers : words);
+    if (!counts) longest = std::max(longest, longest_word(row[index]));
+  }
+  const bool is_right = numbers > words && widest_words <= kRemark * widest_number;
+  const std::string& title = table.columns[index];
+  Column column{index, is_right ? Align::right : Align::left, 0, 0};
+  column.width = std::max({width_of(title), widest_number, widest_words});
+  const std::size_t of_words = std::min(widest_words, std::clamp(longest, kNarrowWords, kLongWord));
+  column.narrowest = std::min(column.width, std::max({longest_word(title), widest_number, of_words}));
+  return column;
+}
+
+// How many of the first columns tell all rows apart; 1 where none do, or where they take most of the width.
+[[nodiscard]] std::size_t key_columns(const Table& table, const std::vector<Column>& columns, std::size_t width) {
+  for (std::size_t count = 1; count < columns.size(); ++count) {
+    if (total_width({columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(count)}) > width / 2) return 1;
+    std::set<Row> keys;
+    for (const Row& row : table.rows)
+      keys.emplace(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(std::min(count, row.size())));
+    if (keys.size() == table.rows.size()) return count;
+  }
+  return 1;
 }
 
 // The widest that can be narrower become so, as far as must be and can be.
@@ -93,13 +112,15 @@ void narrow(std::vector<Column>& columns, std::size_t width) {
   }
 }
 
-// As many as there is room for side by side, then the others, each time after the first column.
-[[nodiscard]] std::vector<std::vector<Column>> blocks_of(const std::vector<Column>& columns, std::size_t width) {
-  std::vector<std::vector<Column>> blocks{{columns.front()}};
-  for (const Column& column : std::vector(columns.begin() + 1, columns.end())) {
-    if (blocks.back().size() > 1 && total_width(blocks.back()) + kGap + column.width > width)
-      blocks.push_back({columns.front()});
-    blocks.back().push_back(column);
+// As many as there is room for side by side, then the others, each time after the first `keys` columns.
+[[nodiscard]] std::vector<std::vector<Column>> blocks_of(const std::vector<Column>& columns, std::size_t keys,
+                                                         std::size_t width) {
+  const std::vector<Column> first(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(keys));
+  std::vector<std::vector<Column>> blocks{first};
+  for (std::size_t index = keys; index < columns.size(); ++index) {
+    if (blocks.back().size() > keys && total_width(blocks.back()) + kGap + columns[index].width > width)
+      blocks.push_back(first);
+    blocks.back().push_back(columns[index]);
   }
   return blocks;
 }
@@ -158,7 +179,7 @@ std::string table_text(const Table& table, std::optional<std::size_t> width) {
   for (std::size_t index = 0; index < table.columns.size(); ++index) columns.push_back(column_of(table, index));
   if (width && total_width(columns) > *width) {
     narrow(columns, *width);
-    const std::vector<std::vector<Column>> blocks = blocks_of(columns, *width);
+    const std::vector<std::vector<Column>> blocks = blocks_of(columns, key_columns(table, columns, *width), *width);
     for (const std::vector<Column>& block : blocks) {
       if (&block != &blocks.front()) text += '\n';
       add_block(text, table, block);

@@ -10,7 +10,8 @@
 namespace dculab::present {
 
 // Title, head, a line, rows, notes. With a `width`, in columns of a terminal, a table that is wider is made narrower:
-// first its words are wrapped, then the columns that still have no room go below the others, after the first one again.
+// first its words are wrapped, then the columns that still have no room go below the others, each time after those that
+// tell the rows apart.
 // Titles and notes are not wrapped.
 [[nodiscard]] std::string table_text(const Table& table, std::optional<std::size_t> width);
 

@@ -86,7 +86,7 @@ TEST_CASE("exchanges have a row for each size, and a column for each kind and nu
   REQUIRE(table->rows.size() == 2);
   CHECK(table->rows[0][0].empty());
   CHECK(table->rows[0][2].empty());
-  CHECK(table->rows[1][3] == "1.00 us");
+  CHECK(table->rows[1][3] == "1 us");
   CHECK(report.json["exchanges"][1]["kind"] == "all-reduce");
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("words are wrapped where there is no room") {
         "a note\n");
 }
 
-TEST_CASE("columns without room go below the others, after the first one again") {
+TEST_CASE("columns without room go below the others, after those that tell the rows apart") {
   const std::string text = table_text(machines(), 30);
   CHECK(widest_line(text) <= 30);
   CHECK(text ==
@@ -87,10 +87,28 @@ TEST_CASE("columns without room go below the others, after the first one again")
 TEST_CASE("a word that is longer than its column is broken, letters of several bytes whole") {
   Table table;
   table.columns = {"what", "is"};
-  table.rows = {{"ä", "ääääääääääääääääääääääääääää"}};
-  const std::string text = table_text(table, 22);
-  CHECK(widest_line(text) <= 22);
-  CHECK_THAT(text, ContainsSubstring("ä     ääääääääääääääää\n      ääääääääääää\n"));
+  std::string word;
+  for (int letter = 0; letter < 40; ++letter) word += "ä";
+  table.rows = {{"ä", word}};
+  const std::string text = table_text(table, 38);
+  CHECK(widest_line(text) == 38);
+  CHECK_THAT(text, ContainsSubstring("ä     " + word.substr(0, 64) + "\n      " + word.substr(64) + "\n"));
+}
+
+TEST_CASE("rows of a sweep are told apart by as many columns as it takes") {
+  Table table;
+  table.columns = {"block", "heads", "step", "what limits it"};
+  table.rows = {{"16", "8", "24.2 ms", "DRAM"}, {"16", "32", "42.7 ms", "DRAM"}, {"64", "8", "24.2 ms", "no room"}};
+  CHECK(table_text(table, 26).find("\n\nblock  heads  what\n") != std::string::npos);
+}
+
+TEST_CASE("a remark among numbers does not make them words, a text does") {
+  Table table;
+  table.columns = {"is"};
+  table.rows = {{"16 KiB"}, {"8 MiB"}, {"no room"}};
+  CHECK(table_text(table, std::nullopt).find("\n  8 MiB\n") != std::string::npos);
+  table.rows.back() = {"a card of which nobody says what it is"};
+  CHECK(table_text(table, std::nullopt).find("\n8 MiB\n") != std::string::npos);
 }
 
 }  // namespace

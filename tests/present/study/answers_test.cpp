@@ -160,8 +160,7 @@ TEST_CASE("a search has its best points, or those of its front") {
   };
   const Report best = searched("objective: {minimize: step_time}\n");
   CHECK(rows_of(best).rows == best.json["best"].size());
-  const Report front =
-      searched("objective: {minimize: step_time}\npareto: [{minimize: step_time}, {minimize: kv_bytes}]\n");
+  const Report front = searched("objective: {minimize: step_time}\npareto: {minimize: [step_time, kv_bytes]}\n");
   CHECK(rows_of(front).rows == front.json["pareto"].size());
 }
 
