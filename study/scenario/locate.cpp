@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "files/input.hpp"
 #include "study/scenario/named_files.hpp"
 
 namespace dculab::study {
@@ -73,6 +74,36 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return list;
 }
 
+[[nodiscard]] std::string in_small_letters(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return text;
+}
+
+// What a model's SOURCE begins with: "meta-llama/Meta-Llama-3-8B; written by hand ..." Empty where it has none.
+[[nodiscard]] std::string hub_name(const fs::path& model) {
+  constexpr std::size_t kLongestSource = 1 << 16;
+  std::error_code ignored;
+  if (!fs::is_regular_file(model / "SOURCE", ignored)) return {};
+  const std::string text = files::read_text((model / "SOURCE").string(), kLongestSource);
+  return in_small_letters(text.substr(0, text.find_first_of(";,: \n")));
+}
+
+// A shipped model by its name on the Hub, with its owner or without, in any case.
+[[nodiscard]] std::optional<fs::path> try_find_by_hub_name(const std::string& name) {
+  const std::string asked = in_small_letters(name);
+  for (const fs::path& data : data_folders()) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(data / kModel.folder, ignored)) {
+      const std::string known = hub_name(entry.path());
+      const std::size_t owner_end = known.find('/');
+      if (owner_end != std::string::npos && (asked == known || asked == known.substr(owner_end + 1)))
+        return entry.path();
+    }
+  }
+  return std::nullopt;
+}
+
 [[nodiscard]] bool is_missing(const std::error_code& error) {
   return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
 }
@@ -86,7 +117,7 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
     if (is_one(candidate, kind, ignored)) return candidate;
   }
   if (error && !is_missing(error)) throw fs::filesystem_error("", name, error);
-  return std::nullopt;
+  return &kind == &kModel ? try_find_by_hub_name(name) : std::nullopt;
 }
 
 [[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {

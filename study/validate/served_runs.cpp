@@ -146,7 +146,7 @@ RequestWorkload requests_of(const ServedLoad& load, const ServedChoices& choices
 std::string shipped_model(const std::string& hub_name) {
   const std::string name = lower_case(hub_name.substr(hub_name.rfind('/') + 1));
   for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('-', end - 1))
-    if (const std::string shorter = name.substr(0, end); try_find_model(shorter)) return shorter;
+    if (const auto found = try_find_model(name.substr(0, end))) return found->filename().string();
   throw InputError("no model of scenarios/models begins the name '" + name + "'");
 }
 

@@ -52,6 +52,12 @@ def test_a_model_from_its_config():
     assert changed.step_seconds == answer.step_seconds
 
 
+def test_names_on_the_hub():
+    shipped = dculab.predict("llama-3-8b", "z100")
+    for name in ("Meta-Llama-3-8B", "meta-llama/Meta-Llama-3-8B"):
+        assert dculab.predict(name, "z100") == shipped
+
+
 def test_stacks():
     ours = dculab.predict("llama-3-8b", "z100")
     theirs = dculab.predict("llama-3-8b", "z100", stack=dculab.Stack("vllm"))

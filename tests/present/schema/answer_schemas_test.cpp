@@ -94,6 +94,16 @@ TEST_CASE("names and documents are one to one, and every key says what it is") {
   CHECK_THROWS_AS(find_answer_schema("nothing"), InputError);
 }
 
+TEST_CASE("of several documents under one name each has a title of its own") {
+  for (const AnswerSchema& each : answer_schemas()) {
+    INFO(each.name);
+    const Plain schema = plain(each.make());
+    if (!schema.contains("anyOf")) continue;
+    std::set<std::string> titles;
+    for (const Plain& document : schema["anyOf"]) CHECK(titles.insert(document.at("title")).second);
+  }
+}
+
 TEST_CASE("served runs are as their schema says") {
   study::ServedRuns runs;
   runs.rows.emplace_back();

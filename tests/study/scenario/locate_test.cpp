@@ -40,5 +40,15 @@ TEST_CASE("a folder of stacks that cannot be read is refused; one that is not th
   CHECK_THROWS_WITH(stack_files(), ContainsSubstring("Too many levels of symbolic links"));
 }
 
+TEST_CASE("a shipped model is found by its name on the Hub, too") {
+  const std::filesystem::path ours = find_model("llama-3-8b");
+  for (const char* name : {"Meta-Llama-3-8B", "meta-llama/Meta-Llama-3-8B", "META-LLAMA-3-8b"})
+    CHECK(std::filesystem::equivalent(find_model(name), ours));
+  CHECK(find_model("Qwen/Qwen3-32B").filename() == "qwen3-32b");
+  CHECK_FALSE(try_find_model("Meta-Llama-3"));
+  CHECK_FALSE(try_find_model("somebody/llama-3-8b"));
+  CHECK_THROWS_WITH(find_model("Meta-Llama-3-9B"), ContainsSubstring("no model 'Meta-Llama-3-9B'"));
+}
+
 }  // namespace
 }  // namespace dculab::study
