@@ -17,17 +17,8 @@ import { switchThemes } from "./theme.js";
 export { svgText } from "./svg_export.js";
 
 const charts = [
-  rooflineChart,
-  timeByOpChart,
-  timeByBoundChart,
-  hitRatesChart,
-  heatMapChart,
-  throughputLatencyChart,
-  paretoChart,
-  predictedMeasuredChart,
-  kvUseChart,
-  decisionsChart,
-  assumptionsChart,
+  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, throughputLatencyChart, paretoChart,
+  predictedMeasuredChart, kvUseChart, decisionsChart, assumptionsChart,
 ];
 
 const find = (id) => document.getElementById(id);
