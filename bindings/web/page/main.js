@@ -161,7 +161,7 @@ const start = async () => {
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) panels.find(({ element }) => element === target).isSeen = isIntersecting;
     drawSeen();
-  }, { rootMargin: "200px" });
+  });
   for (const { element } of panels) seen.observe(element);
   let width = document.documentElement.clientWidth;
   new ResizeObserver(() => {
