@@ -51,8 +51,8 @@ def with_unknown_key(document, path):
 
 
 def is_open(path) -> bool:
-    """Maps whose keys are data: of any stack, kernel or feature, and the points of the sweep that a figure is of."""
-    return path[-1:] in (("reached",), ("parameters",), ("domain",), ("intervals",)) or path[-2:-1] == ("parameters",)
+    """Maps whose keys are data, of any stack, kernel or feature; and a section that is a value of an axis."""
+    return path[:1] == ("sweep",) and isinstance(path[-1], int) or path[-1:] in (("reached",), ("parameters",), ("domain",), ("intervals",)) or path[-2:-1] == ("parameters",)
 
 
 def complaints(path: pathlib.Path, validator):
