@@ -94,8 +94,14 @@ void read_machines(MapReader& reader, Scenario& scenario) {
   if (many != nullptr && (one == nullptr || changes)) reader.read(*many, scenario.machines);
 }
 
+// What keys say that are no sections.
+struct PlainChoices {
+  std::string question;
+  std::vector<std::string> choose, then;
+};
+
 // A single word stands for a list of one.
-void read_choose(MapReader& reader, const Node& node, Scenario& scenario) {
+void read_choose(MapReader& reader, const Node& node, PlainChoices& choices) {
   static constexpr auto kDecided =
       std::to_array<Choice<std::string_view>>({{kDecidedKeys[0], kDecidedKeys[0]}, {kDecidedKeys[1], kDecidedKeys[1]}});
   const std::vector<Node> one{node};
@@ -104,7 +110,7 @@ void read_choose(MapReader& reader, const Node& node, Scenario& scenario) {
     named.key = "choose";
     std::string_view word;
     reader.read_choice(named, word, kDecided);
-    scenario.choose.emplace_back(word);
+    choices.choose.emplace_back(word);
   }
 }
 
@@ -132,18 +138,25 @@ struct MeasureKeys {
 
 // Those that are no sections.
 struct ScenarioKeys {
-  using Target = Scenario;
+  using Target = PlainChoices;
   static constexpr auto keys = std::tuple(
-      shaped("schema", read_schema<Scenario, kScenarioSchema>, {.words = one_of(kScenarioSchema)},
+      shaped("schema", read_schema<PlainChoices, kScenarioSchema>, {.words = one_of(kScenarioSchema)},
              "what kind of file this is", {.necessity = Necessity::required}),
-      value("question", &Scenario::question, "what the study answers; its heading", {.necessity = Necessity::required}),
+      value("question", &PlainChoices::question, "what the study answers; its heading",
+            {.necessity = Necessity::required}),
       shaped("choose", read_choose, {.words = one_of(kDecidedKeys[0], kDecidedKeys[1]), .may_be_list = true},
              "recommends values for these at every point of the other axes, with step and interval; no search",
              {.absent = "nothing"}),
-      value("then", &Scenario::then,
+      value("then", &PlainChoices::then,
             "scenario files that are studied afterwards, predicted only; beside this file or shipped",
             {.absent = "none"}));
 };
+
+[[nodiscard]] PlainChoices read_plain(MapReader& reader, std::initializer_list<std::string_view> keys) {
+  PlainChoices choices;
+  for (const std::string_view key : keys) read_key<ScenarioKeys>(reader, key, choices);
+  return choices;
+}
 
 constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"schema", Section::heading},
                                                                             {"question", Section::heading},
@@ -170,7 +183,7 @@ constexpr auto kKeys = std::to_array<std::pair<std::string_view, Section>>({{"sc
 void read_section(Section section, MapReader& reader, Scenario& scenario) {
   switch (section) {
     case Section::heading:
-      for (const std::string_view key : {"schema", "question"}) read_key<ScenarioKeys>(reader, key, scenario);
+      scenario.question = read_plain(reader, {"schema", "question"}).question;
       return;
     case Section::model:
       return read_model(reader, scenario.model = {});
@@ -195,11 +208,11 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::pareto:
       return read_pareto(reader.optional_map("pareto"), scenario.pareto = {});
     case Section::then:
-      scenario.then = {};
-      return read_key<ScenarioKeys>(reader, "then", scenario);
+      scenario.then = read_plain(reader, {"then"}).then;
+      return;
     case Section::choose:
-      scenario.choose = {};
-      return read_key<ScenarioKeys>(reader, "choose", scenario);
+      scenario.choose = read_plain(reader, {"choose"}).choose;
+      return;
   }
 }
 

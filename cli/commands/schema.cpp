@@ -1,4 +1,4 @@
-// `dculab schema`: the JSON Schema of a command's answer.
+// `dculab schema`: the JSON Schema of a command's answer, or of a file that people write.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -28,9 +28,12 @@ void write_schema(const SchemaChoices& choices) {
 }  // namespace
 
 void add_schema(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("schema", "The JSON Schema of a command's answer");
+  CLI::App* command = app.add_subcommand("schema", "The JSON Schema of a command's answer or of a file");
   auto choices = std::make_shared<SchemaChoices>();
-  command->add_option("name", choices->name, "The command; without it all that there are")->option_text("NAME");
+  command
+      ->add_option("name", choices->name,
+                   "The command, or machine, stack or scenario: a file; without it all that there are")
+      ->option_text("NAME");
   add_output_options(*command, choices->output);
   command->callback([choices] {
     if (choices->name.empty())

@@ -17,6 +17,7 @@
 #include "present/measure/served_workload_fields.hpp"
 #include "present/measure/step_trace_fields.hpp"
 #include "present/output/field_csv.hpp"
+#include "present/schema/file_schemas.hpp"
 #include "present/schema/json_schema.hpp"
 #include "present/schema/study_document.hpp"
 #include "present/study/calibration_fields.hpp"
@@ -35,7 +36,7 @@ namespace {
 using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
 using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
 
-constexpr std::array<AnswerSchema, 23> kAnswerSchemas{{
+constexpr std::array<AnswerSchema, 26> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",
      [] { return document_schema<StudyDocument>("dculab/study/1"); }},
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
@@ -82,6 +83,9 @@ constexpr std::array<AnswerSchema, 23> kAnswerSchemas{{
      [] { return document_schema<ToldValues>("dculab/show/1"); }},
     {"schema", "dculab/schema/1", "the documents that have schemas",
      [] { return document_schema<ToldSchemas>("dculab/schema/1"); }},
+    {"machine", "dculab/machine/1", "a file: a device, and what it costs to run work there", machine_schema},
+    {"stack", "dculab/stack/1", "a file: a serving program on a kind of device", stack_schema},
+    {"scenario", "dculab/scenario/1", "a file: one question", scenario_schema},
 }};
 
 }  // namespace

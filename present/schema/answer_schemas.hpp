@@ -1,4 +1,4 @@
-// The JSON documents that commands answer with, and what each has.
+// The JSON documents that commands answer with and the files that people write, and what each has.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 namespace dculab::present {
 
 struct AnswerSchema {
-  std::string_view name;     // "recommend": the command
+  std::string_view name;     // "recommend": the command, or "machine": the kind of file
   std::string_view id;       // "dculab/recommend/1": the document's `schema`
-  std::string_view answers;  // what the document answers
+  std::string_view answers;  // what the document answers, or what the file says
   Json (*make)();            // JSON Schema, draft 2020-12
 };
 
@@ -26,7 +26,7 @@ struct ToldSchemas {
 // All of them, in rows.
 [[nodiscard]] Report schemas_report();
 
-// By its command, or by its id. Throws InputError where there is none.
+// By its name, or by its id. Throws InputError where there is none.
 [[nodiscard]] const AnswerSchema& find_answer_schema(std::string_view name);
 
 }  // namespace dculab::present
@@ -37,10 +37,10 @@ template <>
 struct FieldList<present::AnswerSchema> {
   using Schema = present::AnswerSchema;
   static constexpr std::string_view id = "answer_schema";
-  static constexpr std::string_view doc = "A document that a command answers with.";
-  static constexpr auto fields =
-      std::tuple(field("name", "the command", &Schema::name), field("schema", "of the document", &Schema::id),
-                 field("answers", "what the document answers", &Schema::answers));
+  static constexpr std::string_view doc = "A document that a command answers with, or a file that it reads.";
+  static constexpr auto fields = std::tuple(
+      field("name", "the command, or the kind of file", &Schema::name), field("schema", "of the document", &Schema::id),
+      field("answers", "what the document answers, or what the file says", &Schema::answers));
 };
 
 template <>

@@ -73,7 +73,6 @@ TEST_CASE("a section is read by its list") {
 }
 
 TEST_CASE("a list refuses what it does not have, and what its keys may not be") {
-  using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(read("{label: a, with: 3}"), ContainsSubstring("did you mean 'width'?"));
   CHECK_THROWS_WITH(read("{label: a, width: 9}"), ContainsSubstring("must be at least 1 and at most 8"));
   CHECK_THROWS_WITH(read("{label: a, colour: blue}"),
