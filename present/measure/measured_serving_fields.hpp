@@ -44,7 +44,7 @@ struct FieldList<study::ComparedMetric> {
                        [](const Metric& metric) { return interval(metric.low, metric.high); }),
                  field("measured", "median of the rounds", &Metric::measured),
                  field("limit", "how far the simulator may be off", unit::share, &Metric::limit),
-                 field("within", "that limit", &Metric::is_within));
+                 field("within", "that limit", [](const Metric& metric) { return metric.is_within(); }));
 };
 
 template <>
