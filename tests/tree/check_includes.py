@@ -22,9 +22,8 @@ ALLOWED = {
     "config": {"sim", "model", "fields", "files", "core"},
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
-    "bindings": {"present", "study", "config", "sim", "lower", "model", "files", "fields", "files", "core"},
+    "bindings": {"present", "study", "config", "sim", "lower", "model", "fields", "files", "core"},
     "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
-    "bindings": {"present", "study", "config", "sim", "model", "files", "fields", "core"},
 }
 
 # Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.
