@@ -40,9 +40,7 @@ template <class Items, class Make>
 
 // (title, columns, rows of texts, notes)
 [[nodiscard]] nb::tuple table_of(const present::Table& table) {
-  const auto row_of = [](const std::vector<present::Cell>& row) {
-    return list_of(row, [](const present::Cell& cell) { return text_of(cell.text); });
-  };
+  const auto row_of = [](const present::Row& row) { return list_of(row, text_of); };
   return nb::make_tuple(text_of(table.title), list_of(table.columns, text_of), list_of(table.rows, row_of),
                         list_of(table.notes, text_of));
 }
@@ -79,7 +77,8 @@ class StepTimes {
  public:
   StepTimes(const std::string& model, const std::string& machine, const std::string& stack,
             const std::vector<std::string>& set)
-      : pricer_(study::step_scenario({.model = model, .machine = machine, .stack = stack, .set = set})) {}
+      : pricer_(study::step_scenario(
+            {.model = model, .machine = machine, .stack = stack, .kv_cache_dtype = {}, .weights = {}, .set = set})) {}
 
   [[nodiscard]] double seconds(const std::vector<std::pair<int, int>>& sequences) {
     std::vector<study::SequenceTokens> tokens;
