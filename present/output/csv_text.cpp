@@ -135,13 +135,14 @@ void find_rows(const Json& item, const std::vector<CsvStep>& steps, FoundRow& wi
   Values items(found.size());
   for (std::size_t depth = 0; depth < rows.steps.size(); ++depth) {
     const CsvStep& step = rows.steps[depth];
-    std::ranges::transform(found, items.begin(), [depth](const FoundRow& row) { return row.items[depth + 1]; });
+    std::transform(found.begin(), found.end(), items.begin(),
+                   [depth](const FoundRow& row) { return row.items[depth + 1]; });
     std::vector<std::string> keys;
     for (const FoundRow& row : found) keys.push_back(row.keys[depth]);
     if (step.is_members) columns.add_texts(step.key, std::move(keys));
     for (const CsvShape& part : step.repeated) columns.add_part(part, "", items);
   }
-  std::ranges::transform(found, items.begin(), [](const FoundRow& row) { return row.items.back(); });
+  std::transform(found.begin(), found.end(), items.begin(), [](const FoundRow& row) { return row.items.back(); });
   columns.add(rows.row, "", items);
   return table;
 }
