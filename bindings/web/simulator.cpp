@@ -31,6 +31,13 @@ using present::Report;
 
 constexpr const char* kFile = "question";  // in messages
 
+// Readers of scenarios expect the words of YAML.
+void make_words(Node& node) {
+  node.type = ScalarType::word;
+  node.place = node.key_place = {};
+  for (Node& child : node.children) make_words(child);
+}
+
 [[nodiscard]] Node word(std::string_view text) {
   Node node;
   node.kind = NodeKind::scalar;
@@ -41,7 +48,8 @@ constexpr const char* kFile = "question";  // in messages
 [[nodiscard]] config::Scenario scenario_of(const Node& question) {
   const Node* given = question.find("scenario");
   if (given == nullptr) throw InputError(kFile, "scenario: missing; add it");
-  Node document = as_words(*given);  // readers of scenarios expect YAML
+  Node document = *given;
+  make_words(document);
   if (document.find("schema") == nullptr) set_member(document, "schema", word(config::kScenarioSchema));
   if (document.find("question") == nullptr) set_member(document, "question", word("How long does this step take?"));
   return config::read_scenario(kFile, document);
