@@ -4,8 +4,8 @@
 //   struct SloKeys {
 //     using Target = ServiceLevel;
 //     static constexpr auto keys = std::tuple(
-//         value("ttft", &ServiceLevel::ttft, "time to first token", {.bounds = above(0)}),  // an optional: may be
-//         absent word("routing", &Deployment::routing, kRoutings, "which replica takes a request"),
+//         value("ttft", &ServiceLevel::ttft, "time to first token", {.bounds = above(0)}),
+//         word("routing", &Deployment::routing, kRoutings, "which replica takes a request"),
 //         section<StoreKeys>("kv_store", &Deployment::kv_store, "a store that all replicas read"),
 //         shaped("skip", read_skip, {.words = one_of("none", "all"), .is_list = true}, "what is not written"));
 //     static void check(MapReader& reader, ServiceLevel& slo);  // optional: what several keys must not say together
