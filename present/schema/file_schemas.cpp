@@ -61,8 +61,9 @@ void add_bounds(const Bounds& bounds, Json& schema) {
 
 // What holds where the key is left out, in the form of its value.
 [[nodiscard]] Json standard_json(const FileKey& key) {
-  FileValue form = key.values.front();
-  if (form.kind == ValueKind::map && !form.keys.empty()) form = form.keys.front().values.front();  // of a figure
+  const FileValue& value = key.values.front();
+  const bool is_figure = value.kind == ValueKind::map && !value.keys.empty();
+  const FileValue& form = is_figure ? value.keys.front().values.front() : value;
   if (form.kind == ValueKind::flag) return key.standard == "true";
   if (form.kind != ValueKind::whole && form.kind != ValueKind::number) return key.standard;
   double number = 0;
