@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "config/yaml_writer.hpp"
 #include "sim/hardware/design.hpp"
 #include "sim/hardware/figure.hpp"
 
@@ -115,12 +116,13 @@ void check_share(MapReader& reader, const sim::Machine& machine, const std::stri
           "; correct one of them, or leave value out");
 }
 
-std::string derivation_yaml(const sim::Machine& machine, const std::string& key, const sim::Derivation& derivation) {
+void add_derivation(Node& figure, const sim::Machine& machine, const std::string& key,
+                    const sim::Derivation& derivation) {
   const std::optional<FigureKind> kind = kind_of(machine, key);
-  for (const DerivationField& field : kDerivations)
-    if (field.figure == kind && field.follows == derivation.follows)
-      return std::string(field.key) + ": " + rate_text(field, derivation.rate);
-  return "";
+  const auto field = std::ranges::find_if(kDerivations, [&](const DerivationField& each) {
+    return each.figure == kind && each.follows == derivation.follows;
+  });
+  if (field != kDerivations.end()) add(figure, field->key, word_node(rate_text(*field, derivation.rate)));
 }
 
 }  // namespace dculab::config

@@ -50,9 +50,9 @@ inline constexpr std::array<DerivationField, 5> kDerivations{{
 void check_share(MapReader& reader, const sim::Machine& machine, const std::string& key,
                  const sim::Derivation& derivation, double value);
 
-// "per_unit_clock: 256 FLOP"
-[[nodiscard]] std::string derivation_yaml(const sim::Machine& machine, const std::string& key,
-                                          const sim::Derivation& derivation);
+// Adds `per_unit_clock: 256 FLOP` to the map of the figure under `key`.
+void add_derivation(Node& figure, const sim::Machine& machine, const std::string& key,
+                    const sim::Derivation& derivation);
 
 // The value, or what the machine read so far makes it.
 template <class T>

@@ -27,7 +27,7 @@
 
 #include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
-#include "config/yaml_figure.hpp"
+#include "config/yaml_writer.hpp"
 #include "fields/field_list.hpp"
 
 namespace dculab::config {

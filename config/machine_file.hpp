@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "fields/node.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::config {
@@ -18,9 +19,10 @@ inline constexpr std::string_view kDefaultClock = "default";
 [[nodiscard]] sim::Machine read_machine_file(const std::string& path);
 [[nodiscard]] sim::Machine read_machine(const std::string& file, const std::string& yaml);
 
-// YAML that reads back as the same machine. Precondition: every figure that is written has a source (see cite);
-// of overheads, of what is sustained and of what is reached only those with a source are written, the others are
-// defaults.
+// A file that reads back as the same machine, as nodes and as YAML. Precondition: every figure that is written has a
+// source (see cite); of overheads, of what is sustained and of what is reached only those with a source are written, the
+// others are defaults.
+[[nodiscard]] Node machine_document(const sim::Machine& machine);
 [[nodiscard]] std::string machine_yaml(const sim::Machine& machine);
 
 // Says where the figure under `figure` comes from. Keys: "compute_units", "clock", "peaks.f16.vector",

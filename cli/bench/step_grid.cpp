@@ -6,7 +6,7 @@
 #include "cli/scenario/engine_choices.hpp"
 #include "cli/scenario/retention_choices.hpp"
 #include "cli/scenario/step_choices.hpp"
-#include "config/yaml_figure.hpp"
+#include "config/yaml_writer.hpp"
 
 namespace dculab::cli {
 namespace {

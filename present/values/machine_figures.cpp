@@ -8,7 +8,6 @@
 #include "config/kernel_parameters.hpp"
 #include "config/machine_file.hpp"
 #include "config/unit_text.hpp"
-#include "config/yaml_text.hpp"
 #include "present/values/measure_text.hpp"
 #include "present/values/verdict_text.hpp"
 #include "sim/hardware/figure.hpp"
@@ -122,7 +121,7 @@ std::vector<MachineFigure> machine_figures(const sim::Machine& machine) {
   sim::Machine effective = study::effective_machine(machine);
   for (auto& [key, derivation] : effective.derivations) derivation.is_stated = true;  // to have its value written
   std::vector<MachineFigure> figures;
-  add_figures(config::parse_yaml(machine.name, config::machine_yaml(effective)), "", figures);
+  add_figures(config::machine_document(effective), "", figures);
   for (MachineFigure& figure : stack_figures(effective)) figures.push_back(std::move(figure));
   for (const study::Absence& absence : study::absences(effective))
     figures.push_back({absence.key, absence.instead, "assumed", absence.why});
