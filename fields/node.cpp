@@ -23,4 +23,11 @@ void set_member(Node& map, std::string_view key, Node value) {
     map.children.push_back(std::move(value));
 }
 
+Node as_words(Node document) {
+  document.type = ScalarType::word;
+  document.place = document.key_place = {};
+  for (Node& child : document.children) child = as_words(std::move(child));
+  return document;
+}
+
 }  // namespace dculab

@@ -40,4 +40,7 @@ struct Node {
 // Puts `value` into a map under `key`, in place of what is there.
 void set_member(Node& map, std::string_view key, Node value);
 
+// A document of JSON as YAML would have it: every scalar a word, at no place.
+[[nodiscard]] Node as_words(Node document);
+
 }  // namespace dculab

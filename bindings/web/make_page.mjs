@@ -1,25 +1,14 @@
 // node make_page.mjs ROOT SIMULATOR.js SIMULATOR.wasm VERSION OUTPUT.html: the page in one file, with the simulator, the
 // shipped machines, stacks and models, and the charts of report/.
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { bundled } from "../../report/bundled.mjs";
+import { shippedFiles } from "./shipped_files.mjs";
 
 const [root, loader, binary, version, output] = process.argv.slice(2);
 const read = (...parts) => readFileSync(path.join(...parts), "utf8");
 const packed = (content) => gzipSync(content, { level: 9 }).toString("base64");
-
-// {"/hwmodels/z100.yaml": text, ...}, where the simulator looks for them.
-const shippedFiles = () => {
-  const files = {};
-  for (const folder of ["hwmodels", "stacks"])
-    for (const name of readdirSync(path.join(root, folder)).filter((each) => each.endsWith(".yaml")).sort())
-      files[`/${folder}/${name}`] = read(root, folder, name);
-  const models = path.join(root, "scenarios", "models");
-  for (const name of readdirSync(models).sort())
-    files[`/scenarios/models/${name}/config.json`] = JSON.stringify(JSON.parse(read(models, name, "config.json")));
-  return files;
-};
 
 const page = path.join(root, "bindings", "web", "page");
 const { script } = await bundled(path.join(page, "main.js"));
@@ -27,7 +16,7 @@ const parts = {
   STYLE: read(root, "report", "charts.css") + read(page, "page.css"),
   VERSION: version,
   SIMULATOR: packed(readFileSync(binary)),
-  FILES: packed(JSON.stringify(shippedFiles())),
+  FILES: packed(JSON.stringify(shippedFiles(root))),
   LOADER: readFileSync(loader, "utf8"),
   SCRIPT: script,
 };

@@ -31,13 +31,6 @@ using present::Report;
 
 constexpr const char* kFile = "question";  // in messages
 
-// Readers of scenarios expect the words of YAML.
-void make_words(Node& node) {
-  node.type = ScalarType::word;
-  node.place = node.key_place = {};
-  for (Node& child : node.children) make_words(child);
-}
-
 [[nodiscard]] Node word(std::string_view text) {
   Node node;
   node.kind = NodeKind::scalar;
@@ -48,8 +41,7 @@ void make_words(Node& node) {
 [[nodiscard]] config::Scenario scenario_of(const Node& question) {
   const Node* given = question.find("scenario");
   if (given == nullptr) throw InputError(kFile, "scenario: missing; add it");
-  Node document = *given;
-  make_words(document);
+  Node document = as_words(*given);  // readers of scenarios expect YAML
   if (document.find("schema") == nullptr) set_member(document, "schema", word(config::kScenarioSchema));
   if (document.find("question") == nullptr) set_member(document, "question", word("How long does this step take?"));
   return config::read_scenario(kFile, document);

@@ -186,4 +186,21 @@ TEST_CASE("what is written is what was read") {
   CHECK(json_text(node) == R"({"a":[3],"b":2,"c":4})");
 }
 
+TEST_CASE("JSON as YAML would have it: numbers and texts are words, at no place") {
+  const Node words = as_words(parse_json("file", 7, R"({"a": 1, "b": ["x", null, true]})"));
+  REQUIRE(words.kind == NodeKind::map);
+  CHECK(words.place.line == 0);
+  const Node* number = words.find("a");
+  const Node* list = words.find("b");
+  REQUIRE(number != nullptr);
+  REQUIRE(list != nullptr);
+  CHECK(number->is(ScalarType::word));
+  CHECK(number->text == "1");
+  CHECK(number->key_place.line == 0);
+  REQUIRE(list->children.size() == 3);
+  CHECK(list->children[0].is(ScalarType::word));
+  CHECK(list->children[1].kind == NodeKind::null);
+  CHECK(list->children[2].text == "true");
+}
+
 }  // namespace dculab

@@ -2,10 +2,11 @@
 // WebAssembly and as a native program COUNT random questions, and compares every answer. Texts must be equal, numbers to
 // 1e-12: the two C libraries round exp and pow differently in the last place.
 import { execFileSync, spawn } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { shippedFiles } from "../../bindings/web/shipped_files.mjs";
 
 const [loader, binary, root, native, program, count, seed = "1"] = process.argv.slice(2);
 const tolerance = 1e-12;
@@ -23,11 +24,8 @@ const one = (values) => values[Math.floor(random() * values.length)];
 const start = async () => {
   const makeSimulator = createRequire(import.meta.url)(path.resolve(loader));
   const module = await makeSimulator({ wasmBinary: readFileSync(binary) });
-  const put = (name) =>
-    module.ccall("dculab_put_file", null, ["string", "string"], [`/${name}`, readFileSync(path.join(root, name), "utf8")]);
-  for (const folder of ["hwmodels", "stacks"])
-    for (const name of readdirSync(path.join(root, folder))) if (name.endsWith(".yaml")) put(`${folder}/${name}`);
-  for (const name of readdirSync(path.join(root, "scenarios", "models"))) put(`scenarios/models/${name}/config.json`);
+  for (const [name, text] of Object.entries(shippedFiles(root)))
+    module.ccall("dculab_put_file", null, ["string", "string"], [name, text]);
   return (question) => module.ccall("dculab_answer", "string", ["string"], [question]);
 };
 
