@@ -17,7 +17,7 @@ bool needs_escape(char32_t letter) {
 }
 
 // A double-quoted YAML scalar.
-[[nodiscard]] std::string quoted(std::string_view text) {
+[[nodiscard]] std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const Utf8Unit unit = first_unit(text);
@@ -65,7 +65,7 @@ class YamlText {
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
-  void write_key(const Node& node) { text_ += (is_plain(node.key) ? node.key : quoted(node.key)) + ':'; }
+  void write_key(const Node& node) { text_ += (is_plain(node.key) ? node.key : yaml_quoted(node.key)) + ':'; }
 
   void write_value(const Node& node, std::size_t indent) {
     text_ += holds_scalars(node) ? " " : "\n";
@@ -85,7 +85,7 @@ class YamlText {
 
   void write_in_line(const Node& node) {
     if (node.kind == NodeKind::scalar) {
-      text_ += node.type == ScalarType::text ? quoted(node.text) : node.text;
+      text_ += node.type == ScalarType::text ? yaml_quoted(node.text) : node.text;
       return;
     }
     const bool is_map = node.kind == NodeKind::map;

@@ -1,6 +1,7 @@
 #include "bindings/web/simulator.hpp"
 
 #include <exception>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -47,9 +48,25 @@ constexpr const char* kFile = "question";  // in messages
   return config::read_scenario(kFile, document);
 }
 
+// The scenario's first machine. Sliders ask for the same again and again, and reading files takes longer than a step's
+// price: what no figure of the scenario changes is kept.
+[[nodiscard]] sim::Machine machine_of(const config::Scenario& scenario) {
+  static std::map<std::pair<std::string, std::string>, sim::Machine> kept;  // by machine and stack
+  const std::string& name = scenario.machines.front();
+  if (!scenario.machine_figures.empty() || !scenario.stack_figures.empty())
+    return study::resolve_machine(scenario, name);
+  const auto key = std::pair(name, scenario.stack);
+  const auto found = kept.find(key);
+  return found != kept.end() ? found->second : kept.emplace(key, study::resolve_machine(scenario, name)).first->second;
+}
+
+[[nodiscard]] Report prediction_of(const config::Scenario& scenario, study::Leanings leanings) {
+  return present::prediction_report(study::predict(scenario, machine_of(scenario), leanings));
+}
+
 [[nodiscard]] Report points_of(const config::Scenario& scenario) {
   study::refuse_unanswered(scenario);
-  const sim::Machine machine = study::resolve_machine(scenario, scenario.machines.front());
+  const sim::Machine machine = machine_of(scenario);
   const study::StepStudy study = study::price_steps(scenario, machine);
   return {"dculab/study/1", {}, {}, Json{{"machines", Json::array({present::json_of(present::ToldSteps{study})})}}};
 }
@@ -81,9 +98,8 @@ constexpr const char* kFile = "question";  // in messages
 }
 
 [[nodiscard]] Report report_of(const std::string& asked, const Node& question) {
-  if (asked == "predict") return present::prediction_report(study::predict(scenario_of(question)));
-  if (asked == "step")
-    return present::prediction_report(study::predict(scenario_of(question), study::Leanings::left_out));
+  if (asked == "predict") return prediction_of(scenario_of(question), study::Leanings::found);
+  if (asked == "step") return prediction_of(scenario_of(question), study::Leanings::left_out);
   if (asked == "points") return points_of(scenario_of(question));
   if (asked == "study") return study_of(scenario_of(question));
   if (asked == "footprint") return footprint_of(scenario_of(question));

@@ -57,12 +57,19 @@ inline to_chars_result to_chars(char* first, char* last, double value, chars_for
 
 // The shortest text that reads back as the value: plain digits where they are no longer than those with an exponent.
 inline to_chars_result to_chars(char* first, char* last, double value) {
-  constexpr int kLongest = 17;
+  // Fifteen digits are the shortest text but for zeros, or too few.
+  constexpr int kSure = 15, kLongest = 17;
   char scientific[32], plain[400];
-  int digits = 1, size = 0;
+  int digits = kSure, size = 0;
   do size = snprintf(scientific, sizeof scientific, "%.*e", digits - 1, value);
   while (strtod(scientific, nullptr) != value && ++digits <= kLongest && value == value);
   const char* mark = static_cast<const char*>(memchr(scientific, 'e', static_cast<size_t>(size)));
+  if (mark != nullptr && digits == kSure) {
+    const char* last_digit = mark - 1;
+    while (digits > 1 && *last_digit == '0') --last_digit, --digits;
+    size = snprintf(scientific, sizeof scientific, "%.*e", digits - 1, value);
+    mark = static_cast<const char*>(memchr(scientific, 'e', static_cast<size_t>(size)));
+  }
   const int exponent = mark == nullptr ? 0 : atoi(mark + 1);
   const int decimals = digits - 1 - exponent;
   const int plain_size = snprintf(plain, sizeof plain, "%.*f", decimals > 0 ? decimals : 0, value);

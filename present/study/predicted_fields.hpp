@@ -76,9 +76,15 @@ struct FieldList<present::ToldStepPoint> {
       field("choices", "keys of the scenario and their values", [](const Told& told) { return told.point.choices; }),
       field("step_seconds", "predicted time", [](const Told& told) { return told.point.seconds; }),
       field("interval_seconds", "90 %",
-            [](const Told& told) { return interval(told.point.trust.low, told.point.trust.high); }),
+            [](const Told& told) {
+              const auto& trust = told.point.trust;
+              return when(trust.has_value(), [&] { return interval(trust->low, trust->high); });
+            }),
       field("basis", "what the interval rests on", names_up_to<sim::Basis::priors>(),
-            [](const Told& told) { return sim::name(told.point.trust.basis); }),
+            [](const Told& told) {
+              const auto& trust = told.point.trust;
+              return when(trust.has_value(), [&] { return sim::name(trust->basis); });
+            }),
       field("tokens_per_second", "of the step", unit::tokens_per_second,
             [](const Told& told) { return told.point.tokens_per_second; }),
       field("bound", "what limits most of the step", [](const Told& told) { return told.point.bound; }),

@@ -37,7 +37,7 @@ namespace {
   Row row;
   for (const auto& [key, value] : point.choices) row.emplace_back(value);
   row.emplace_back(config::short_text(point.seconds));
-  row.emplace_back(config::short_text(point.trust.low) + " .. " + config::short_text(point.trust.high));
+  row.emplace_back(config::short_text(point.trust->low) + " .. " + config::short_text(point.trust->high));
   row.emplace_back(number(point.tokens_per_second));
   row.emplace_back(point.bound);
   row.emplace_back(std::to_string(point.max_sequences) + (point.max_sequences >= point.batch ? "" : ": no room"));

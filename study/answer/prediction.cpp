@@ -49,8 +49,13 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
 
 Prediction predict(const config::Scenario& scenario, Leanings leanings) {
   refuse_unsupported(scenario);
+  return predict(scenario, resolve_machine(scenario, scenario.machines.front()), leanings);
+}
+
+Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leanings leanings) {
+  refuse_unsupported(scenario);
   Prediction prediction;
-  prediction.machine = resolve_machine(scenario, scenario.machines.front());
+  prediction.machine = std::move(machine);
   prediction.whole = resolve_model(scenario);
   prediction.model = resolve_part(scenario, prediction.whole, prediction.machine);
   prediction.options = resolve_options(scenario, prediction.model, prediction.machine);

@@ -43,5 +43,7 @@ enum class Leanings : std::uint8_t { found, left_out };
 // Of the scenario's step on its first machine. Throws InputError for what the price of a step does not answer, and for
 // what the machine's stack does not serve.
 [[nodiscard]] Prediction predict(const config::Scenario& scenario, Leanings leanings = Leanings::found);
+// The same on `machine`, which resolve_machine made of the scenario's first.
+[[nodiscard]] Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leanings leanings);
 
 }  // namespace dculab::study

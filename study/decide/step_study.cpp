@@ -41,7 +41,7 @@ namespace {
   return {.choices = point.choices,
           .batch = static_cast<int>(point.batch.sequences.size()),
           .seconds = seconds,
-          .trust = sim::confidence(machine, point.model, point.options, priced.plan, seconds),
+          .trust = {},
           .tokens_per_second = static_cast<double>(point.batch.num_tokens()) / seconds.value(),
           .bound = step_bound(priced.price, machine),
           .max_sequences = sim::capacity(machine, point.model, point.options, context).max_sequences};
@@ -106,6 +106,15 @@ void add_figures(const Sweep& sweep, StepStudy& study) {
   for (const PricedPoint& each : sweep.priced) study.points.push_back(figures_of(each, study.machine));
 }
 
+void add_intervals(const Sweep& sweep, StepStudy& study) {
+  for (std::size_t index = 0; index < sweep.priced.size(); ++index) {
+    const PricedPoint& priced = sweep.priced[index];
+    const sim::Machine machine = study::machine_of(*priced.point, study.machine, study.machine);
+    study.points[index].trust =
+        sim::confidence(machine, priced.point->model, priced.point->options, priced.plan, priced.price.seconds);
+  }
+}
+
 void add_details(std::vector<PricedPoint> priced, StepStudy& study) {
   if (priced.size() > kDetailedPoints) return;
   for (PricedPoint& each : priced) study.details.push_back({std::move(each.plan), std::move(each.price)});
@@ -130,6 +139,7 @@ StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& mach
   Sweep sweep = priced_sweep(scenario, machine);
   std::vector<PricedPoint>& priced = sweep.priced;
   add_figures(sweep, study);
+  add_intervals(sweep, study);
   study.question = heads_question(scenario);
   if (sweeps_models(scenario)) {
     study.models = swept_models(scenario, sweep.taken.points, priced, machine);

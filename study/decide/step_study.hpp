@@ -23,7 +23,7 @@ struct StepFigures {
   std::vector<config::Override> choices;
   int batch = 0;
   Seconds seconds;
-  sim::Confidence trust;
+  std::optional<sim::Confidence> trust;  // not of points alone
   double tokens_per_second = 0;
   std::string bound;
   std::int64_t max_sequences = 0;
@@ -68,7 +68,8 @@ struct StepStudy {
   [[nodiscard]] bool leaves_heads_open() const;
 };
 
-// The points alone: without a question, a decision and leanings, which take tens of prices for each point.
+// The points alone: without their intervals, a question, a decision and leanings, which take tens of prices for each
+// point.
 [[nodiscard]] StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine);
 
 // `within`: where it is above 1, by up to so many times a figure of the machine is made smaller and larger to see

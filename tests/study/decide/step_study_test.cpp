@@ -36,8 +36,9 @@ TEST_CASE("every point has its figures, and a small sweep its ops") {
     CHECK(point.batch == 32);
     CHECK(point.seconds == study.details[index].price.seconds);
     CHECK(point.tokens_per_second == Approx(32 / point.seconds.value()));
-    CHECK(point.trust.low < point.seconds);
-    CHECK(point.trust.high > point.seconds);
+    REQUIRE(point.trust);
+    CHECK(point.trust->low < point.seconds);
+    CHECK(point.trust->high > point.seconds);
     CHECK_FALSE(point.bound.empty());
   }
   CHECK(study.points[2].max_sequences > study.points[0].max_sequences);  // half the KV heads
