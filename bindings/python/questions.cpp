@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bindings/python/keywords.hpp"
-#include "bindings/python/table_questions.hpp"
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"

@@ -20,4 +20,8 @@ struct Question {
 // Throws InputError where there is none.
 [[nodiscard]] const Question& find_question(std::string_view command);
 
+// Those of the teaching tables.
+[[nodiscard]] Work read_intensity(nanobind::dict given);
+[[nodiscard]] Work read_footprint(nanobind::dict given);
+
 }  // namespace dculab::python

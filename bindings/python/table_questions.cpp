@@ -1,9 +1,8 @@
-#include "bindings/python/table_questions.hpp"
-
 #include <string>
 #include <utility>
 
 #include "bindings/python/keywords.hpp"
+#include "bindings/python/questions.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
