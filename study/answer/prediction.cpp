@@ -74,8 +74,8 @@ Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leani
     prediction.micro_batches =
         sim::two_micro_batches(prediction.machine, prediction.model, prediction.options, prediction.plan.batch);
   if (leanings == Leanings::found)
-    prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& machine) {
-      return std::vector<Seconds>{sim::price_step(machine, prediction.plan).seconds};
+    prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& candidate) {
+      return std::vector<Seconds>{sim::price_step(candidate, prediction.plan).seconds};
     });
   prediction.warnings = warnings_of(prediction);
   return prediction;
