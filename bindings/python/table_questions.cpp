@@ -47,8 +47,8 @@ Work read_intensity(nb::dict given) {
 
 Work read_footprint(nb::dict given) {
   Keywords keywords(std::move(given));
-  study::FootprintQuestion question{.model = {}, .request = {.tokens = 2048, .batch = 1}};
-  std::string weights = "f16", kv_cache = "f16";
+  study::FootprintQuestion question{.model = {}, .weights = {}, .request = {.tokens = 2048, .batch = 1}};
+  std::string weights = "checkpoint", kv_cache = "f16";
   take_model(keywords, question.model);
   keywords.take_count("tokens", question.request.tokens);
   keywords.take_count("batch", question.request.batch);
@@ -56,12 +56,10 @@ Work read_footprint(nb::dict given) {
   question.request.kv_cache_dtype = take_dtype(keywords, "kv_dtype");
   keywords.take("kv_dtype", kv_cache);
   keywords.refuse_others();
-  question.request.weights = config::parse_weight_format(weights);
+  if (weights != "checkpoint") question.weights = config::parse_weight_format(weights);
   if (!is_kv_format(question.request.kv_cache_dtype))
     throw InputError("kv_dtype", "'" + kv_cache + "' is no format of a KV cache; use one of " + kv_format_names());
-  return [question, weights, kv_cache](const Progress&) {
-    return present::footprint_report(question, weights, kv_cache, study::model_footprint(question));
-  };
+  return [question](const Progress&) { return present::footprint_report(question, study::model_footprint(question)); };
 }
 
 }  // namespace dculab::python

@@ -92,9 +92,9 @@ constexpr const char* kFile = "question";  // in messages
                     .kv_heads = heads == scenario.model.overrides.end() ? 0 : heads->second};
   question.request = {.tokens = scenario.workload.context_tokens,
                       .batch = scenario.workload.batch,
-                      .weights = scenario.weights.value_or(WeightFormat{}),
                       .kv_cache_dtype = scenario.options.kv_cache_dtype};
-  return present::footprint_report(question, "", "", study::model_footprint(question));
+  question.weights = scenario.weights;
+  return present::footprint_report(question, study::model_footprint(question));
 }
 
 [[nodiscard]] Report report_of(const std::string& asked, const Node& question) {

@@ -23,6 +23,7 @@ struct TableChoices {
   int tokens = 2048;
   int batch = 1;
   std::string dtype = "f16";
+  std::string weights = "checkpoint";
   std::string kv_dtype = "f16";
   int layer = 0;
   present::OutputOptions output;
@@ -40,13 +41,15 @@ struct TableChoices {
 }
 
 [[nodiscard]] present::Report report_footprint(const TableChoices& choices) {
-  const study::FootprintQuestion question{
+  study::FootprintQuestion question{
       .model = choices.model,
+      .weights = {},
       .request = {.tokens = choices.tokens,
                   .batch = choices.batch,
-                  .weights = parse_option("--dtype", choices.dtype, config::parse_weight_format),
                   .kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype)}};
-  return present::footprint_report(question, choices.dtype, choices.kv_dtype, study::model_footprint(question));
+  if (choices.weights != "checkpoint")
+    question.weights = parse_option("--dtype", choices.weights, config::parse_weight_format);
+  return present::footprint_report(question, study::model_footprint(question));
 }
 
 [[nodiscard]] present::Report report_latents(const study::StepQuestion& choices) {
@@ -104,7 +107,8 @@ void add_tables(CLI::App& app) {
       ->check(at_least(0));
   const auto [footprint, footprint_choices] =
       add("footprint", "Weights and KV cache for MHA, GQA, MQA and MLA", report_footprint);
-  footprint->add_option("--dtype", footprint_choices->dtype, "Of the weights: f16, bf16, int8, gptq-int4");
+  footprint->add_option("--dtype", footprint_choices->weights,
+                        "Of the weights: checkpoint (what config.json says), f16, bf16, int8, gptq-int4");
   footprint->add_option("--kv-dtype", footprint_choices->kv_dtype, "Of the KV cache");
   add_latents(*tables);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "config/weight_format_text.hpp"
 #include "present/output/field_csv.hpp"
 #include "present/study/teaching_fields.hpp"
 
@@ -88,13 +89,14 @@ Report intensity_report(const study::IntensityQuestion& question, const study::I
   return report;
 }
 
-Report footprint_report(const study::FootprintQuestion& question, const std::string& weights,
-                        const std::string& kv_cache, const study::FootprintAnswer& answer) {
+Report footprint_report(const study::FootprintQuestion& question, const study::FootprintAnswer& answer) {
   const ModelShape& model = answer.model;
+  const std::string kv_cache(name(question.request.kv_cache_dtype));
   Report report = report_of("dculab/tables-footprint/1", ToldFootprint{answer});
   report.tables.emplace_back();
   report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
-                    std::to_string(question.request.tokens) + " tokens, weights " + weights + ", KV " + kv_cache};
+                    std::to_string(question.request.tokens) + " tokens, weights " +
+                    config::weight_format_text(answer.weights) + ", KV " + kv_cache};
   report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                                    "layer weights", "layer KV", "KV > weights from"};
   for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);

@@ -36,12 +36,16 @@ IntensityAnswer layer_intensity(const IntensityQuestion& question) {
 }
 
 FootprintAnswer model_footprint(const FootprintQuestion& question) {
-  FootprintAnswer answer{.model = table_model(question.model), .own = {}, .rows = {}};
+  FootprintAnswer answer{.model = table_model(question.model)};
+  if (question.weights) answer.model.expert_quantization.reset();  // the question's are those of all products
+  answer.weights = question.weights.value_or(answer.model.layer_format());
   EngineOptions options;
   options.kv_cache_dtype = question.request.kv_cache_dtype;
   if (const auto found = problems(options, answer.model); !found.empty()) throw InputError("--kv-dtype", found.front());
-  answer.own = sim::footprint(answer.model, question.request);
-  answer.rows = sim::footprint_table(answer.model, question.request);
+  sim::FootprintRequest request = question.request;
+  request.weights = answer.weights;
+  answer.own = sim::footprint(answer.model, request);
+  answer.rows = sim::footprint_table(answer.model, request);
   return answer;
 }
 

@@ -1,6 +1,7 @@
 // The teaching tables of a model: what the ops of a layer compute and move, and what weights and KV cache take.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,15 @@ struct IntensityAnswer {
 
 struct FootprintQuestion {
   TableModel model;
-  sim::FootprintRequest request;
+  std::optional<WeightFormat> weights;  // absent: the checkpoint's
+  sim::FootprintRequest request;        // its weights aside
 };
 
 struct FootprintAnswer {
   ModelShape model;
-  sim::Footprint own;
-  std::vector<sim::Footprint> rows;  // of every number of KV heads, and of latents
+  WeightFormat weights{};  // of the layers' matrices
+  sim::Footprint own{};
+  std::vector<sim::Footprint> rows{};  // of every number of KV heads, and of latents
 };
 
 // Throws InputError for a model that cannot be had so, or whose K and V are not kept in the format.

@@ -364,11 +364,13 @@ def footprint(
     tokens: int = 2048,
     batch: int = 1,
     kv_heads: int | None = None,
-    dtype: str = "f16",
+    dtype: str = "checkpoint",
     kv_dtype: str = "f16",
     lecture: bool = False,
 ) -> answers.TablesFootprintAnswer:
-    """Memory of weights and KV cache, for every number of KV heads and for latents."""
+    """Memory of weights and KV cache, for every number of KV heads and for latents.
+
+    `dtype` is of the weights; `"checkpoint"`: as config.json says."""
     thing = model_of(model)
     return ask(
         "tables-footprint",

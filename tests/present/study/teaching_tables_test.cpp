@@ -24,9 +24,9 @@ TEST_CASE("an intensity table names its layer, numbers its rows and ends with th
 }
 
 TEST_CASE("a footprint marks the model's own row, and says where MLA has none") {
-  study::FootprintQuestion question{.model = {.name = "llama-3-8b"},
-                                    .request = {.tokens = 1000, .batch = 2, .weights = {Dtype::f16}}};
-  const Report report = footprint_report(question, "f16", "f16", study::model_footprint(question));
+  study::FootprintQuestion question{
+      .model = {.name = "llama-3-8b"}, .weights = WeightFormat{Dtype::f16}, .request = {.tokens = 1000, .batch = 2}};
+  const Report report = footprint_report(question, study::model_footprint(question));
   CHECK(test::document_errors(report) == std::vector<std::string>{});
   int own = 0;
   for (const auto& row : report.tables.at(0).rows)
@@ -39,8 +39,20 @@ TEST_CASE("a footprint marks the model's own row, and says where MLA has none") 
   CHECK(report.tables.at(0).rows.front()[1] == "MHA");
   CHECK(report.tables.at(0).notes.size() == 1);
   question.request.kv_cache_dtype = Dtype::kivi4;
-  const Report grouped = footprint_report(question, "f16", "kivi4", study::model_footprint(question));
+  const Report grouped = footprint_report(question, study::model_footprint(question));
   CHECK_THAT(grouped.tables.at(0).notes.back(), ContainsSubstring("No row of MLA: kivi4"));
+}
+
+TEST_CASE("a footprint has the checkpoint's weights unless others are asked for") {
+  study::FootprintQuestion question{
+      .model = {.name = "deepseek-v3"}, .weights = {}, .request = {.tokens = 1000, .batch = 1}};
+  const study::FootprintAnswer stored = study::model_footprint(question);
+  CHECK(stored.weights.dtype == Dtype::fp8_e4m3);
+  CHECK_THAT(footprint_report(question, stored).heading.front(), ContainsSubstring("weights fp8_e4m3"));
+  question.weights = WeightFormat{Dtype::bf16};
+  const double ratio = study::model_footprint(question).own.weight_bytes / stored.own.weight_bytes;
+  CHECK(ratio > 1.9);  // embedding and head are in BF16 in both
+  CHECK(ratio < 2);
 }
 
 TEST_CASE("the cheaper form of latent attention is named in each row") {
