@@ -215,7 +215,9 @@ EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape
   defaults.activations = default_activations(scenario, model, machine);
   refuse_foreign_split(scenario, machine.stack);
   const EngineOptions options = with_defaults(scenario, model, machine.kind, defaults);
-  require_served(machine, model, options, phases_of(scenario.workload));
+  const std::vector<Phase> phases = phases_of(scenario.workload);
+  require_served(machine, model, options, phases);
+  refuse_idle_parameters(scenario.stack_figures, machine, model, options, phases);
   require_sequences(machine.stack, std::max(options.max_num_seqs, scenario.workload.batch));
   return options;
 }

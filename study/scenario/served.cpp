@@ -1,8 +1,8 @@
 #include "study/scenario/served.hpp"
 
 #include <algorithm>
+#include <set>
 
-#include "config/kernel_parameters.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
@@ -107,25 +107,6 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
   }
 }
 
-// A choice for a kernel that the stack lists, and that runs none of the model's attention.
-void refuse_idle_parameters(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options,
-                            const std::vector<Phase>& phases) {
-  const lower::Kernels& kernels = machine.stack.kernels;
-  std::string serving;
-  for (const Phase phase : phases)
-    for (const Op& op : attention_of(model, options, phase)) {
-      const std::string name(lower::attention_kernel_of(kernels, op, machine).name);
-      if (serving.find(name) == serving.npos) serving += (serving.empty() ? "" : " and ") + name;
-    }
-  for (const config::StackParameter& each : config::parameters_of(machine.stack)) {
-    const std::string kernel = each.key.substr(each.key.find('.') + 1, each.key.rfind('.') - each.key.find('.') - 1);
-    if (kernels.parameters[*each.parameter] == each.parameter->standard || serving.find(kernel) != serving.npos)
-      continue;
-    throw InputError("stack " + machine.stack.name,
-                     each.key + ": " + kernel + " runs nothing here; attention of " + model.name + " is by " + serving);
-  }
-}
-
 // Of our own kernels: why none takes the weights, if so.
 [[nodiscard]] std::vector<std::string> unserved_products(const sim::Machine& machine, const ModelShape& model,
                                                          const EngineOptions& options) {
@@ -227,7 +208,25 @@ void require_served(const sim::Machine& machine, const ModelShape& model, const 
                                                 (drops_tokens(policy) ? "keep" : "load") + " every token");
   require_products(machine, model, options);
   require_attention(machine, model, options, phases);
-  refuse_idle_parameters(machine, model, options, phases);
+}
+
+void refuse_idle_parameters(std::span<const Node> stack_figures, const sim::Machine& machine, const ModelShape& model,
+                            const EngineOptions& options, const std::vector<Phase>& phases) {
+  if (machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return;
+  std::set<std::string_view> serving;
+  for (const Phase phase : phases)
+    for (const Op& op : attention_of(model, options, phase))
+      serving.insert(lower::attention_kernel_of(machine.stack.kernels, op, machine).name);
+  for (const Node& figure : stack_figures) {
+    constexpr std::string_view kParameters = "parameters.";
+    if (!figure.key.starts_with(kParameters)) continue;
+    const std::string kernel = figure.key.substr(kParameters.size(), figure.key.rfind('.') - kParameters.size());
+    if (serving.contains(kernel)) continue;
+    std::string names;
+    for (const std::string_view name : serving) names.append(names.empty() ? "" : " and ").append(name);
+    throw InputError("stack " + machine.stack.name,
+                     figure.key + ": " + kernel + " runs nothing here; attention of " + model.name + " is by " + names);
+  }
 }
 
 std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShape& model,

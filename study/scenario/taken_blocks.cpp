@@ -16,7 +16,10 @@ constexpr const char* kBlockSize = "kv_cache.block_size";
 [[nodiscard]] bool is_taken(const config::Scenario& point, const sim::Machine& machine) {
   const ModelShape model = resolve_model(point);
   try {
-    require_served(machine, model, resolve_options(point, model, machine.kind));
+    const EngineOptions options = resolve_options(point, model, machine.kind);
+    const std::vector<Phase> phases{Phase::prefill, Phase::decode};
+    require_served(machine, model, options, phases);
+    refuse_idle_parameters(point.stack_figures, machine, model, options, phases);
   } catch (const InputError&) {
     return false;
   }

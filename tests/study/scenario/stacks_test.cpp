@@ -7,7 +7,9 @@
 #include "core/error.hpp"
 #include "model/attention_work.hpp"
 #include "model/plan_step.hpp"
+#include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
+#include "study/scenario/step_question.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
 
@@ -31,6 +33,27 @@ TEST_CASE("every shipped stack reads, is named like its file, and offers kernels
   for (const char* expected : {"dculab", "vllm-cuda", "vllm-rocm", "vllm-dtk", "vllm-0.3.3-dtk", "sglang-cuda",
                                "sglang-dtk", "llama.cpp-cuda", "llama.cpp-hip", "tensorrt-llm", "gpt-fast", "pytorch"})
     CHECK(names.contains(expected));
+}
+
+TEST_CASE("every shipped stack runs a dense model in both phases as its file has it") {
+  std::set<std::string> seen;
+  for (const std::string& name : machine_names())
+    for (const sim::Stack& stack : shipped_stacks()) {
+      const sim::Machine machine = resolve_machine(name);
+      if (!sim::is_for(stack, machine) || !seen.insert(stack.name).second) continue;
+      for (const char* phase : {"prefill", "decode"}) {
+        CAPTURE(name, stack.name, phase);
+        StepQuestion question;
+        question.model = "llama-3-8b";
+        question.machine = name;
+        question.stack = stack.name;
+        question.phase = phase;
+        const config::Scenario scenario = step_scenario(question);
+        const sim::Machine running = resolve_machine(scenario, name);
+        CHECK_NOTHROW(resolve_options(scenario, resolve_model(scenario), running));
+      }
+    }
+  CHECK(seen.size() == shipped_stacks().size());
 }
 
 TEST_CASE("the file of our own stack says what a machine runs without one") {
