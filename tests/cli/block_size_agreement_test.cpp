@@ -8,11 +8,11 @@
 namespace dculab::cli::test {
 namespace {
 
-constexpr const char* kModel =
+constexpr const char* kBlockSizeScenario =
     "schema: dculab/scenario/1\nquestion: Which block size?\nmodel: llama-3-8b\nweights: f16\nkv_cache: {dtype: "
     "f16}\nmachine: mi300x\n"
     "sweep:\n  kv_cache.block_size: [8, 16, 32, 64, 128, 256]\n";
-constexpr const char* kStep = "workload: {phase: decode, batch: 32, context_tokens: 600}\n";
+constexpr const char* kAgreementStep = "workload: {phase: decode, batch: 32, context_tokens: 600}\n";
 constexpr const char* kLoad =
     "engine: {max_num_seqs: 32, max_num_batched_tokens: 2048}\n"
     "workload: {requests: 64, prompt_tokens: 512, output_tokens: 128, arrival: all_at_once}\n"
@@ -52,8 +52,8 @@ TEST_CASE("study, recommend and simulate give one answer to which block size") {
   const std::string stack = GENERATE("vllm", "dculab");
   CAPTURE(machine, stack);
   const Folder folder;
-  const std::string step = folder.write("step.yaml", std::string(kModel) + kStep);
-  const std::string load = folder.write("load.yaml", std::string(kModel) + kLoad);
+  const std::string step = folder.write("step.yaml", std::string(kBlockSizeScenario) + kAgreementStep);
+  const std::string load = folder.write("load.yaml", std::string(kBlockSizeScenario) + kLoad);
   const Arguments where{"--set", "machine=" + machine, "--stack", stack};
   const auto asked = [&where](Arguments command) {
     command.insert(command.end(), where.begin(), where.end());

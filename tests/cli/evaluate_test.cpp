@@ -1,6 +1,7 @@
 // `dculab evaluate` and `dculab bench --workload` on the shipped model.
 #include <cmath>
 
+#include "tests/cli/conversations.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -8,7 +9,6 @@ namespace dculab::cli::test {
 namespace {
 
 const std::string kEval = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny/eval/";
-const std::string kConversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
 
 // The first `lines` of a file of the shipped model's eval folder.
 std::string first_lines(const Folder& folder, const std::string& name, int lines) {

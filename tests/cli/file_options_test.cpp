@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Arguments predict(const std::string& machine, const Arguments& more) {
+Arguments predict_on(const std::string& machine, const Arguments& more) {
   Arguments arguments{"predict", "--model", "llama-2-7b", "--machine", machine};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
@@ -24,39 +24,41 @@ TEST_CASE("a file that a command reads is not written, under whatever name") {
   const Arguments names{machine, folder.path("./m.yaml"), folder.path("sub/../m.yaml"), folder.path("link"),
                         folder.path("hard")};
   for (const std::string& name : names) {
-    check_refused(predict(machine, {"--output", name}), {"--output: " + name, "read by --machine; name another file"});
-    check_refused(predict(machine, {"--report", name}), {"--report: " + name, "read by --machine"});
+    check_refused(predict_on(machine, {"--output", name}),
+                  {"--output: " + name, "read by --machine; name another file"});
+    check_refused(predict_on(machine, {"--report", name}), {"--report: " + name, "read by --machine"});
   }
   CHECK(read(machine) == text);
-  CHECK(run_dculab(predict(machine, {"--output", folder.path("new")})).exit_code == 0);
+  CHECK(run_dculab(predict_on(machine, {"--output", folder.path("new")})).exit_code == 0);
 }
 
 TEST_CASE("a file is written by one option only, also before it is there") {
   const Folder folder;
   const std::string file = folder.path("new");
-  check_refused(predict("z100", {"--output", file, "--report", folder.path("./new")}), {"new", "written by --output"});
+  check_refused(predict_on("z100", {"--output", file, "--report", folder.path("./new")}),
+                {"new", "written by --output"});
   for (const char* option : {"--points", "--output", "--report"})
     check_refused({"study", "group_size", "--journal", file, option, file}, {option, "written", "--journal"});
   check_refused({"bench", "--model", "dculab-tiny", "--trace", file, "--output", file}, {"written by --trace"});
   check_refused({"simulate", "serving/llama3_on_z100", "--chrome-trace", file, "--report", file}, {"written"});
   CHECK(folder.entries().empty());
   fs::create_symlink("new", folder.path("link"));
-  check_refused(predict("z100", {"--output", folder.path("link"), "--report", file}), {"written by --output"});
-  check_refused(predict("z100", {"--report", file, "--output", folder.path("link")}), {"written by --"});
+  check_refused(predict_on("z100", {"--output", folder.path("link"), "--report", file}), {"written by --output"});
+  check_refused(predict_on("z100", {"--report", file, "--output", folder.path("link")}), {"written by --"});
   CHECK(folder.entries() == std::vector<std::string>{"link"});
   Arguments twice{"--output", "/dev/null"};
   if (kHasPages) twice.insert(twice.end(), {"--report", "/dev/null"});
-  CHECK(run_dculab(predict("z100", twice)).exit_code == 0);
+  CHECK(run_dculab(predict_on("z100", twice)).exit_code == 0);
 }
 
 TEST_CASE("a build without the page of charts says how to get it") {
   const Folder folder;
-  const Finished done = run_dculab(predict("z100", {"--report", folder.path("page.html")}));
+  const Finished done = run_dculab(predict_on("z100", {"--report", folder.path("page.html")}));
   if (kHasPages) {
     CHECK(done.exit_code == 0);
     return;
   }
-  check_refused(predict("z100", {"--report", folder.path("page.html")}), {"--report", "scripts/install-packages"});
+  check_refused(predict_on("z100", {"--report", folder.path("page.html")}), {"--report", "scripts/install-packages"});
   CHECK(folder.entries().empty());
 }
 
@@ -115,7 +117,7 @@ TEST_CASE("results may lie in a model's folder, and take the place of none of it
   for (int again = 0; again < 2; ++again) CHECK(run_dculab(with(folder.path("result.json"))).exit_code == 0);
 }
 
-constexpr const char* kStep =
+constexpr const char* kStepScenario =
     "schema: dculab/scenario/1\nquestion: How long?\nworkload: {phase: decode, batch: 1, context_tokens: 100}\n";
 
 TEST_CASE("a machine or a model that a scenario names is not written") {
@@ -126,21 +128,22 @@ TEST_CASE("a machine or a model that a scenario names is not written") {
   folder.write("model/config.json", read(DCULAB_SOURCE_DIR "/scenarios/models/llama-2-7b/config.json"));
   folder.write("model/model.safetensors", "weights");
   const std::string names = "machine: " + machine + "\nmodel: " + model + "\n";
-  const std::string step = folder.write("step.yaml", kStep + names);
-  const std::string search = folder.write(
-      "search.yaml", kStep + names + "sweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
+  const std::string step = folder.write("step.yaml", kStepScenario + names);
+  const std::string search =
+      folder.write("search.yaml", kStepScenario + names +
+                                      "sweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
   const std::string swept =
-      folder.write("swept.yaml", std::string(kStep) + "model: " + model + "\nmachines: [z100, " + machine +
+      folder.write("swept.yaml", std::string(kStepScenario) + "model: " + model + "\nmachines: [z100, " + machine +
                                      "]\nsweep: {workload.batch: [1, 2]}\nobjective: {maximize: tokens_per_second}\n");
   const std::string first =
-      folder.write("first.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: z100\nthen: [step.yaml]\n");
+      folder.write("first.yaml", std::string(kStepScenario) + "model: llama-2-7b\nmachine: z100\nthen: [step.yaml]\n");
   for (const std::string& scenario : {step, search, swept, first})
     for (const std::string& file : {machine, folder.path("model/config.json"), folder.path("model/model.safetensors")})
       for (const char* option : {"--output", "--report"})
         check_refused({"study", scenario, option, file}, {file + ": is ", std::string("written by ") + option});
   check_refused({"study", first, "--output", step}, {"step.yaml: is read here and written by --output"});
   // Before the work, in which the first one would be refused.
-  const std::string bad = folder.write("bad.yaml", std::string(kStep) + "model: llama-2-7b\nmachine: absent\n");
+  const std::string bad = folder.write("bad.yaml", std::string(kStepScenario) + "model: llama-2-7b\nmachine: absent\n");
   const std::string bad_first = folder.write("bad_first.yaml", read(bad) + "then: [step.yaml]\n");
   check_refused({"study", bad, step, "--output", machine}, {machine + ": is read here"});
   check_refused({"study", bad_first, "--output", machine}, {machine + ": is read here"});

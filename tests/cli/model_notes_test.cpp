@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/cli/program.hpp"
+#include "tests/cli/search_scenarios.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::cli::test {
@@ -34,7 +35,6 @@ class UnknownModel {
 };
 
 constexpr const char* kStepWorkload = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
-constexpr const char* kRequests = "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n";
 
 [[nodiscard]] std::size_t times_told(const std::string& text, const std::string& what) {
   std::size_t count = 0;

@@ -8,7 +8,7 @@
 namespace dculab::cli::test {
 namespace {
 
-Arguments predict(const Arguments& more) {
+Arguments predict_decode(const Arguments& more) {
   Arguments arguments{"predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16", "--context", "2048"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
@@ -17,7 +17,7 @@ Arguments predict(const Arguments& more) {
 TEST_CASE("a prediction has a step, an interval around it, and ops that add up to it", "[main]") {
   for (const char* phase : {"prefill", "decode"}) {
     INFO(phase);
-    const Json prediction = run_for_json(predict({"--phase", phase}));
+    const Json prediction = run_for_json(predict_decode({"--phase", phase}));
     CHECK(prediction.at("schema") == "dculab/predict/1");
     const double step = prediction.at("step_seconds");
     const Json& interval = prediction.at("interval_seconds");
@@ -65,7 +65,7 @@ TEST_CASE("tokens are counted beyond 2^31: a larger batch takes more FLOP and mo
 }
 
 TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV heads are never faster") {
-  const Json facts = run_for_json(predict({})).at("machine_facts").at("z100");
+  const Json facts = run_for_json(predict_decode({})).at("machine_facts").at("z100");
   const double bandwidth = facts.at("memory").back().at("bytes_per_second");
   REQUIRE(bandwidth > 500e9);
   for (const char* block_size : {"1", "16", "128"}) {
@@ -73,7 +73,7 @@ TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV 
     for (const int kv_heads : {1, 8, 32}) {
       INFO(block_size << " tokens per block, " << kv_heads << " KV heads");
       const Json prediction = run_for_json(
-          predict({"--phase", "decode", "--block-size", block_size, "--kv-heads", std::to_string(kv_heads)}));
+          predict_decode({"--phase", "decode", "--block-size", block_size, "--kv-heads", std::to_string(kv_heads)}));
       const double layer = 2 * 4096.0 * 4096 + 2 * 4096.0 * 128 * kv_heads + 3 * 4096.0 * 14336;
       const double weights = 2 * (32 * layer + 128256 * 4096.0);
       const double kv = 16 * 2048.0 * 32 * 2 * 128 * kv_heads * 2;
@@ -91,15 +91,16 @@ TEST_CASE("no step on a Z100 is below its bytes over the bandwidth, and more KV 
 }
 
 TEST_CASE("--set and the options mean the same") {
-  const Json by_option = run_for_json(predict({"--kv-heads", "4", "--block-size", "64", "--weights", "gptq-int4"}));
-  const Json by_key =
-      run_for_json(predict({"--set", "model.num_key_value_heads=4", "kv_cache.block_size=64", "weights=gptq-int4"}));
+  const Json by_option =
+      run_for_json(predict_decode({"--kv-heads", "4", "--block-size", "64", "--weights", "gptq-int4"}));
+  const Json by_key = run_for_json(
+      predict_decode({"--set", "model.num_key_value_heads=4", "kv_cache.block_size=64", "weights=gptq-int4"}));
   CHECK(by_option == by_key);
 }
 
 TEST_CASE("several devices share a step: a part of every layer each, and what they exchange", "[main]") {
   const auto with = [](const char* devices) {
-    return run_for_json(predict({"--set", std::string("deployment.tensor_parallel_size=") + devices}));
+    return run_for_json(predict_decode({"--set", std::string("deployment.tensor_parallel_size=") + devices}));
   };
   const Json one = with("1"), four = with("4");
   CHECK(four.at("tensor_parallel_size") == 4);
@@ -121,31 +122,32 @@ TEST_CASE("several devices share a step: a part of every layer each, and what th
 
 TEST_CASE("devices that cannot share a step are refused in words") {
   const auto refused = [](const char* setting, const std::vector<std::string>& words) {
-    check_refused(predict({"--set", setting}), words);
+    check_refused(predict_decode({"--set", setting}), words);
   };
-  const Finished by_three = run_dculab(predict({"--set", "deployment.tensor_parallel_size=3"}));  // a line for each
+  const Finished by_three =
+      run_dculab(predict_decode({"--set", "deployment.tensor_parallel_size=3"}));  // a line for each
   CHECK(by_three.exit_code == 2);
   CHECK_THAT(by_three.err, ContainsSubstring("32 query heads do not divide over 3 devices\n") &&
                                ContainsSubstring("8 KV heads do not divide over 3 devices\n"));
   refused("deployment.pipeline_parallel_size=2", {"share every layer", "`dculab simulate`"});
-  check_refused(predict({"--stack", "llama.cpp", "--set", "deployment.tensor_parallel_size=2"}),
+  check_refused(predict_decode({"--stack", "llama.cpp", "--set", "deployment.tensor_parallel_size=2"}),
                 {"llama.cpp-hip gives each device whole layers"});
   check_refused({"replay", "--model", "llama-3-8b", "--machine", "z100", "--set", "deployment.tensor_parallel_size=2"},
                 {"deployment: a replay is of one device"});
 }
 
 TEST_CASE("a format that the machine has no published rate for is said") {
-  const std::string on_z100 = run_dculab(predict({})).out;
+  const std::string on_z100 = run_dculab(predict_decode({})).out;
   CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced as converted to f16 on the way, the "
                                         "activations' format\n"));
-  CHECK_THAT(run_dculab(predict({"--kv-cache-dtype", "fp8_e4m3"})).out,
+  CHECK_THAT(run_dculab(predict_decode({"--kv-cache-dtype", "fp8_e4m3"})).out,
              ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
-  CHECK(run_for_json(predict({"--weights", "f16"})).at("warnings").empty());
-  const Json full = run_for_json(predict({"--weights", "f16", "--set", "workload.batch=400"}));
+  CHECK(run_for_json(predict_decode({"--weights", "f16"})).at("warnings").empty());
+  const Json full = run_for_json(predict_decode({"--weights", "f16", "--set", "workload.batch=400"}));
   REQUIRE(full.at("warnings").size() == 1);
   CHECK_THAT(full.at("warnings")[0].get<std::string>(), ContainsSubstring("this batch does not fit"));
   CHECK_THAT(
-      run_dculab(predict({"--set", "model=llama-13b", "--set", "machine=mi50"})).out,
+      run_dculab(predict_decode({"--set", "model=llama-13b", "--set", "machine=mi50"})).out,
       ContainsSubstring("warning: llama-13b does not fit: 24.2 GiB of weights leave no room for a KV block in the "
                         "memory of mi50"));
 }
@@ -154,22 +156,22 @@ TEST_CASE("what all query heads share is told as what it is, and one of a thing 
   const std::string out = run_dculab({"predict", "--model", "deepseek-v2-lite", "--machine", "h800"}).out;
   CHECK_THAT(out, ContainsSubstring("latents of 576 values for 16 query heads, block size"));
   CHECK_THAT(out, !ContainsSubstring("KV head"));
-  CHECK_THAT(run_dculab(predict({"--set", "model.num_key_value_heads=1"})).out,
+  CHECK_THAT(run_dculab(predict_decode({"--set", "model.num_key_value_heads=1"})).out,
              ContainsSubstring(" 1 KV head (group size 32)"));
 }
 
 TEST_CASE("a result goes to a file or to the terminal", "[main]") {
   const Folder folder;
   const std::string file = folder.path("step.json");
-  const Finished done = run_dculab(predict({"--format", "json", "--output", file}));
+  const Finished done = run_dculab(predict_decode({"--format", "json", "--output", file}));
   CHECK(done.exit_code == 0);
   CHECK(done.out.empty());
-  CHECK(Json::parse(read(file)) == run_for_json(predict({})));
+  CHECK(Json::parse(read(file)) == run_for_json(predict_decode({})));
   CHECK(folder.entries() == std::vector<std::string>{"step.json"});
 }
 
 TEST_CASE("a prediction names the assumed figures it leans on, and by how much") {
-  const Json prediction = run_for_json(predict({"--weights", "f16"}));
+  const Json prediction = run_for_json(predict_decode({"--weights", "f16"}));
   const Json& assumed = prediction.at("assumed");
   double last = 1;
   for (const Json& each : prediction.at("leans_on")) {
@@ -189,20 +191,20 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
   CHECK(bandwidth->at("change").get<double>() > 0.05);
   CHECK(bandwidth->at("change").get<double>() < 0.112);
   const std::string first = prediction.at("leans_on").front().at("key");
-  CHECK_THAT(run_dculab(predict({"--weights", "f16"})).out,
+  CHECK_THAT(run_dculab(predict_decode({"--weights", "f16"})).out,
              ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
 }
 
 TEST_CASE("an inferred figure is named like an assumed one, and marked") {
-  const std::string card = run_dculab(predict({"--set", "machine=k500sm-ai"})).out;
+  const std::string card = run_dculab(predict_decode({"--set", "machine=k500sm-ai"})).out;
   CHECK_THAT(card, ContainsSubstring("memory.DRAM.bandwidth (inferred) "));
-  CHECK_THAT(run_dculab(predict({"--set", "machine=h200", "--stack", "vllm"})).out,
+  CHECK_THAT(run_dculab(predict_decode({"--set", "machine=h200", "--stack", "vllm"})).out,
              ContainsSubstring("sustained.dram_bandwidth (inferred) "));
 }
 
 TEST_CASE("a figure of the stack that the scenario sets counts, and is told with the key that sets it") {
-  const double alone = run_for_json(predict({})).at("step_seconds");
-  const Json slower = run_for_json(predict({"--set", "stack.host.per_step=1 s"}));
+  const double alone = run_for_json(predict_decode({})).at("step_seconds");
+  const Json slower = run_for_json(predict_decode({"--set", "stack.host.per_step=1 s"}));
   CHECK(slower.at("step_seconds").get<double>() > alone + 0.9);
   REQUIRE_FALSE(slower.at("leans_on").empty());
   CHECK(slower.at("leans_on").front().at("key") == "stack.host.per_step");
@@ -212,14 +214,14 @@ TEST_CASE("a figure of the stack that the scenario sets counts, and is told with
 }
 
 TEST_CASE("--stack keeps the figures that --set gives a stack, and no setting goes without effect") {
-  const Json vllm =
-      run_for_json(predict({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "stack={kernels_per_op: 2}"}));
+  const Json vllm = run_for_json(
+      predict_decode({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "stack={kernels_per_op: 2}"}));
   CHECK(vllm.at("stack") == "vllm-cuda");
   CHECK(std::ranges::any_of(vllm.at("stack_figures"), [](const Json& each) {
     return each.at("key") == "stack.kernels_per_op" && each.at("value") == "2";
   }));
   const auto refused = [](const Arguments& more, const std::vector<std::string>& words) {
-    check_refused(predict(more), words);
+    check_refused(predict_decode(more), words);
   };
   refused({"--set", "machine=h100-sxm", "--stack", "vllm", "--set", "attention.partition_tokens=256"},
           {"attention.partition_tokens: is of our own kernels", "stack.parameters"});
@@ -233,7 +235,7 @@ TEST_CASE("--stack keeps the figures that --set gives a stack, and no setting go
   refused({"--weights", "gptq-int4", "--set", "model=llama-2-7b", "--set", "deployment.tensor_parallel_size=4"},
           {"down_proj has 2752 in-features on each of 4 devices, no whole groups of 128"});
   const Json linked =
-      run_for_json(predict({"--set", "machine.direct_peers=3"}));  // which the file states no more than 0 of
+      run_for_json(predict_decode({"--set", "machine.direct_peers=3"}));  // which the file states no more than 0 of
   CHECK(linked.at("redesign").at("set").front() == "direct_peers");
 }
 

@@ -11,10 +11,12 @@ namespace {
 
 // generous-cpu with links between its processes.
 std::string linked_cpu() {
-  return std::string(kGenerousCpu) + R"(peer_link: {value: 4000 GB/s, kind: assumed, source: for this test}
+  std::string cpu = kGenerousCpu;
+  cpu += R"(peer_link: {value: 4000 GB/s, kind: assumed, source: for this test}
 peers: {value: 3, kind: assumed, source: for this test}
 peer_latency: {value: 0.2 us, kind: assumed, source: for this test}
 )";
+  return cpu;
 }
 
 bool has_op(const std::string& trace, const std::string& name) {

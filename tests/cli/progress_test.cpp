@@ -28,7 +28,7 @@ using files::Descriptor;
 using files::test::TemporaryFolder;
 
 constexpr unsigned kHangs = 60;  // seconds, after which SIGALRM ends a process that nothing else ended
-constexpr std::string_view kEmptyLine = "\r\033[K";
+constexpr std::string_view kErasedLine = "\r\033[K";
 
 struct Terminal {
   Descriptor reader{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
@@ -45,7 +45,7 @@ struct Terminal {
   [[nodiscard]] std::string shown_through(std::string_view text) const {
     std::string shown;
     pollfd arrived{reader.number(), POLLIN, 0};
-    const auto is_complete = [&] { return shown.find(text) != std::string::npos && shown.ends_with(kEmptyLine); };
+    const auto is_complete = [&] { return shown.find(text) != std::string::npos && shown.ends_with(kErasedLine); };
     while (!is_complete() && ::poll(&arrived, 1, kHangs * 1000) == 1) {
       std::array<char, 4096> bytes{};
       const ssize_t got = ::read(reader.number(), bytes.data(), bytes.size());
@@ -103,7 +103,7 @@ TEST_CASE("a program is ended by a signal also while its bar waits for a stopped
     if (is_stopped) continue;
     const std::string shown = terminal.shown_through("50 %  working");
     CHECK_THAT(shown, ContainsSubstring("50 %  working"));
-    CHECK(shown.ends_with(kEmptyLine));
+    CHECK(shown.ends_with(kErasedLine));
   }
 }
 

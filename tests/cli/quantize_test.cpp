@@ -3,19 +3,14 @@
 
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/model_folders.hpp"
 
 namespace dculab::cli::test {
-namespace {
-
-const std::string kModel = DCULAB_SOURCE_DIR "/tests/golden/llama/text";  // hidden size 32: groups of 16
-
-}  // namespace
-
 TEST_CASE("a quantized model says what was lost, and runs with either kind of activations", "[main]") {
   const Folder folder;
   const std::string output = folder.path("int4");
-  const Json report = run_for_json({"quantize", "--model", kModel, "--bits", "4", "--group-size", "16", "--calibration",
-                                    kModel + "/prompt.txt", "--output", output});
+  const Json report = run_for_json({"quantize", "--model", kTextModel, "--bits", "4", "--group-size", "16",
+                                    "--calibration", kTextModel + "/prompt.txt", "--output", output});
   REQUIRE(report["schema"] == "dculab/quantize/1");
   REQUIRE(report["matrices"].size() == 14);
   for (const Json& matrix : report["matrices"]) {
@@ -39,9 +34,9 @@ TEST_CASE("a quantized model says what was lost, and runs with either kind of ac
 
 TEST_CASE("scales of an FP8 KV cache are found for a model whose weights stay as they are") {
   const Folder folder;
-  const std::string output = folder.path("scaled"), text = kModel + "/prompt.txt";
-  const Json report = run_for_json({"quantize", "--model", kModel, "--method", "none", "--kv-cache-dtype", "fp8_e4m3",
-                                    "--calibration", text, "--output", output});
+  const std::string output = folder.path("scaled"), text = kTextModel + "/prompt.txt";
+  const Json report = run_for_json({"quantize", "--model", kTextModel, "--method", "none", "--kv-cache-dtype",
+                                    "fp8_e4m3", "--calibration", text, "--output", output});
   CHECK(!report.contains("matrices"));
   REQUIRE(report["kv_scales"].size() == 2);
   for (const Json& layer : report["kv_scales"]) {
@@ -62,7 +57,7 @@ TEST_CASE("what KVQuant's caches need to know is found, beside quantized weights
   folder.write("text", words);
   for (const Arguments& method : {Arguments{"--method", "none"}, {"--method", "rtn", "--group-size", "16"}}) {
     const std::string output = folder.path(method[1]);
-    Arguments asked{"quantize", "--model",  kModel, "--kv-cache-dtype", "kvquant3", "--calibration",
+    Arguments asked{"quantize", "--model",  kTextModel, "--kv-cache-dtype", "kvquant3", "--calibration",
                     text,       "--output", output};
     asked.insert(asked.end(), method.begin(), method.end());
     const Json report = run_for_json(asked);
@@ -75,7 +70,7 @@ TEST_CASE("what KVQuant's caches need to know is found, beside quantized weights
       CHECK(run["completions"][0]["token_ids"].size() == 4);
     }
   }
-  check_refused({"run", "--model", kModel, "--prompt", "once", "--kv-cache-dtype", "kvquant2"},
+  check_refused({"run", "--model", kTextModel, "--prompt", "once", "--kv-cache-dtype", "kvquant2"},
                 {"quantize --method none --kv-cache-dtype kvquant2"});
   // A model that is made of one that has it takes it along.
   const std::string again = folder.path("again"), file = "/kv_cache.safetensors";
@@ -95,12 +90,12 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   const Folder folder;
   const std::string output = folder.path("out");
   const auto refuse = [&](const Arguments& more, const std::vector<std::string>& parts) {
-    Arguments arguments{"quantize", "--model", kModel, "--output", output};
+    Arguments arguments{"quantize", "--model", kTextModel, "--output", output};
     arguments.insert(arguments.end(), more.begin(), more.end());
     check_refused(arguments, parts);
     CHECK(folder.entries().empty());
   };
-  const std::string text = kModel + "/prompt.txt";
+  const std::string text = kTextModel + "/prompt.txt";
   refuse({"--group-size", "16"}, {"gptq needs calibration text"});
   refuse({"--method", "rtn", "--group-size", "24"}, {"q_proj", "groups of 24 do not divide its 32 in-features"});
   refuse({"--method", "rtn", "--bits", "3", "--group-size", "16"}, {"multiples of 32"});
@@ -119,12 +114,12 @@ TEST_CASE("bad requests to quantize are refused and leave nothing behind") {
   refuse({"--group-size", "16", "--calibration", text, "--damp", "nan"}, {"--damp", "must be a number"});
   refuse({"--method", "rtn", "--group-size", "16", "--desc-act"}, {"--desc-act"});
   refuse({"--group-size", "16", "--calibration", text, "--damp", "0"}, {"Hessian is singular", "q_proj"});
-  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "int8"},
+  check_refused({"run", "--model", kTextModel, "--prompt", "once", "--activations", "int8"},
                 {"activations in int8", "needs quantized weights"});
-  check_refused({"run", "--model", kModel, "--prompt", "once", "--activations", "fp8"}, {"exact, int8 or bf16"});
+  check_refused({"run", "--model", kTextModel, "--prompt", "once", "--activations", "fp8"}, {"exact, int8 or bf16"});
   std::filesystem::create_directory(output);
   folder.write("out/notes.txt", "mine");
-  check_refused({"quantize", "--model", kModel, "--method", "rtn", "--group-size", "16", "--output", output},
+  check_refused({"quantize", "--model", kTextModel, "--method", "rtn", "--group-size", "16", "--output", output},
                 {"exists already"});
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tests/cli/program.hpp"
+#include "tests/cli/search_scenarios.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::cli::test {
@@ -42,21 +43,21 @@ class Scenarios {
   mutable int count_ = 0;  // of scenarios
 };
 
-const std::string kStep = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
-const std::string kRequests = "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n";
+const std::string kRefusedStep = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
 const std::string kSizes = "sweep: {kv_cache.block_size: [16, 32]}\n";
 
 // Ways of asking: arguments with a scenario that begins with `head`.
 [[nodiscard]] std::vector<Arguments> ways(const Scenarios& scenarios, const std::string& machine,
                                           const std::string& head) {
   const auto file = [&](const std::string& more) { return scenarios.file(machine, head + more); };
-  return {{"study", file(kStep + kSizes)},
-          {"study", file(kStep + kSizes + "objective: {maximize: tokens_per_second}\n")},
+  return {{"study", file(kRefusedStep + kSizes)},
+          {"study", file(kRefusedStep + kSizes + "objective: {maximize: tokens_per_second}\n")},
           {"study", file(kRequests + kSizes + "objective: {maximize: output_tokens_per_second}\n")},
-          {"study", file(kStep + "sweep: {machine.memory.DRAM.bandwidth: [1 x, 2 x], kv_cache.block_size: [16, 32]}\n" +
-                         "choose: [kv_cache.block_size]\n")},
-          {"study", file(kStep + "compare:\n  baseline: 16\n  variants:\n    - {name: \"32\", changes: "
-                                 "{kv_cache.block_size: 32}}\n")},
+          {"study",
+           file(kRefusedStep + "sweep: {machine.memory.DRAM.bandwidth: [1 x, 2 x], kv_cache.block_size: [16, 32]}\n" +
+                "choose: [kv_cache.block_size]\n")},
+          {"study", file(kRefusedStep + "compare:\n  baseline: 16\n  variants:\n    - {name: \"32\", changes: "
+                                        "{kv_cache.block_size: 32}}\n")},
           {"simulate", file(kRequests)},
           {"simulate", file(kRequests + kSizes)},
           {"recommend", file(kRequests)}};
@@ -78,7 +79,7 @@ TEST_CASE("drafts and groups are studied with the same warning") {
   const Scenarios scenarios(20);
   const std::string head = "kv_cache: {dtype: f32}\n";
   const Json drafts = run_for_json(
-      {"study", scenarios.file("z100", head + kStep +
+      {"study", scenarios.file("z100", head + kRefusedStep +
                                            "engine: {speculative_config: {method: ngram, num_speculative_tokens: 3, "
                                            "acceptance: 0.8}}\nsweep: {workload.batch: [1, 2]}\n")});
   CHECK(refusals(drafts).size() == 1);

@@ -3,11 +3,10 @@
 
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/model_folders.hpp"
 
 namespace dculab::cli::test {
 namespace {
-
-const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/tests/golden/llama/text";  // 4 query heads, a tokenizer
 
 std::string long_text() {
   std::string text;
@@ -16,7 +15,7 @@ std::string long_text() {
 }
 
 Arguments regroup(const Folder& folder, Arguments more) {
-  Arguments arguments{"regroup", "--model", kModel, "--output", folder.path("model")};
+  Arguments arguments{"regroup", "--model", kTextModel, "--output", folder.path("model")};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -190,7 +189,7 @@ TEST_CASE("models without KV heads of their own in each layer are refused") {
 
 TEST_CASE("a model with a weight that is no number is refused, whatever is done with it") {
   const Folder folder;
-  std::filesystem::copy(kModel, folder.path("broken"), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(kTextModel, folder.path("broken"), std::filesystem::copy_options::recursive);
   std::string weights = read(folder.path("broken/model.safetensors"));
   weights.replace(weights.size() - 4, 4, "\xff\xff\xff\xff");  // NaN in F32, F16 and BF16
   folder.write("broken/model.safetensors", weights);
@@ -211,7 +210,7 @@ TEST_CASE("a model with a weight that is no number is refused, whatever is done 
 TEST_CASE("quantized checkpoints and folders in use are refused") {
   const Folder folder;
   std::filesystem::create_directory(folder.path("quantized"));
-  Json config = Json::parse(read(kModel + "/config.json"));
+  Json config = Json::parse(read(kTextModel + "/config.json"));
   config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
   folder.write("quantized/config.json", config.dump(1));
   check_refused({"regroup", "--model", folder.path("quantized"), "--kv-heads", "1", "--method", "mean", "--output",

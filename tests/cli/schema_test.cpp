@@ -11,8 +11,8 @@ namespace {
 
 using dculab::test::schema_errors;
 
-const Arguments kPredict{"predict", "--model", "llama-2-7b", "--machine", "z100", "--phase",
-                         "decode",  "--batch", "4",          "--context", "512"};
+const Arguments kDecodePrediction{"predict", "--model", "llama-2-7b", "--machine", "z100", "--phase",
+                                  "decode",  "--batch", "4",          "--context", "512"};
 
 TEST_CASE("every document has a schema that names it", "[main]") {
   const Json schemas = run_for_json({"schema"}).at("schemas");
@@ -39,7 +39,7 @@ TEST_CASE("a schema says what a number is, and what a word may be") {
 
 TEST_CASE("a document that is otherwise is refused") {
   const Json schema = schema_of("predict");
-  Json document = run_for_json(kPredict);
+  Json document = run_for_json(kDecodePrediction);
   SECTION("a key that the schema does not have") {
     document["ops"][0]["colour"] = "red";
     CHECK(schema_errors(schema, document) ==

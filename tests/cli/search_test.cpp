@@ -20,7 +20,7 @@ struct Row {
   double batch = 0, step = 0, rate = 0, fits = 0;
 };
 
-std::vector<Row> rows_of(const std::string& csv) {
+std::vector<Row> search_rows(const std::string& csv) {
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
@@ -42,7 +42,7 @@ TEST_CASE("the best point and the front are those of all points, compared one by
   const Folder folder;
   const std::string scenario = folder.write("s.yaml", kSearch), points = folder.path("points.csv");
   const Json study = run_for_json({"study", scenario, "--points", points});
-  const std::vector<Row> rows = rows_of(read(points));
+  const std::vector<Row> rows = search_rows(read(points));
   REQUIRE(rows.size() == 7 * 3 * 2);
   CHECK(study.at("points").at("all") == rows.size());
   std::vector<Row> met;

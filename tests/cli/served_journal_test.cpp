@@ -7,14 +7,14 @@
 namespace dculab::cli::test {
 namespace {
 
-const std::string kHead =
+const std::string kServedHead =
     "schema: dculab/scenario/1\nquestion: Which limits serve best?\nmodel: llama-3-8b\nmachine: k100-ai\n";
 
 TEST_CASE("a search goes on with its journal when its folder has moved") {
   const Folder folder;
   std::filesystem::create_directory(folder.path("before"));
   folder.write("before/lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n");
-  folder.write("before/s.yaml", kHead +
+  folder.write("before/s.yaml", kServedHead +
                                     "workload: {requests: 2, file: lengths.csv, arrival: replay}\n"
                                     "sweep: {kv_cache.block_size: [16, 64]}\nobjective: {minimize: latency_mean}\n");
   const auto study = [&](const std::string& where) {
@@ -31,7 +31,7 @@ TEST_CASE("requests from a file are searched from a journal that lies elsewhere"
   const Folder folder;
   folder.write("lengths.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n0.3,50,10\n");
   const std::string scenario =
-      folder.write("s.yaml", kHead +
+      folder.write("s.yaml", kServedHead +
                                  "workload: {requests: 3, file: lengths.csv, arrival: replay}\n"
                                  "sweep: {kv_cache.block_size: [16, 64]}\nobjective: {minimize: latency_mean}\n");
   std::filesystem::create_directory(folder.path("elsewhere"));
@@ -50,7 +50,7 @@ TEST_CASE("shards of a study whose requests lie elsewhere on each host are merge
   for (const std::string host : {"1", "2"}) {
     std::filesystem::create_directory(folder.path(host));
     folder.write(host + "/a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n0.1,300,40\n");
-    const std::string scenario = folder.write(host + "/s.yaml", kHead +
+    const std::string scenario = folder.write(host + "/s.yaml", kServedHead +
                                                                     "workload: {requests: 2, file: a.csv}\n"
                                                                     "sweep: {kv_cache.block_size: [16, 64]}\n"
                                                                     "objective: {minimize: latency_mean}\n");

@@ -10,7 +10,7 @@
 namespace dculab::cli::test {
 namespace {
 
-const std::string kRequests = R"(schema: dculab/scenario/1
+const std::string kServedSearch = R"(schema: dculab/scenario/1
 question: Which limits serve best?
 model: llama-3-8b
 weights: f16
@@ -30,7 +30,7 @@ const std::string kObjective = "objective: {maximize: goodput, subject_to: {tpot
 const std::string kFront = "pareto: {minimize: [ttft_p99, tpot_p99], maximize: [output_tokens_per_second]}\n";
 
 // A points file's rows by column name.
-std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) {
+std::vector<std::map<std::string, std::string>> served_rows(const std::string& csv) {
   std::istringstream lines(csv);
   const auto fields = [&lines](std::vector<std::string>& row) {
     std::string line;
@@ -54,9 +54,9 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
   const Folder folder;
   const std::string points = folder.path("points.csv");
   const Json study =
-      run_for_json({"study", folder.write("search.yaml", kRequests + kObjective + kFront), "--points", points});
-  const Json simulated = run_for_json({"simulate", folder.write("simulate.yaml", kRequests + kObjective + kFront)});
-  const auto rows = rows_of(read(points));
+      run_for_json({"study", folder.write("search.yaml", kServedSearch + kObjective + kFront), "--points", points});
+  const Json simulated = run_for_json({"simulate", folder.write("simulate.yaml", kServedSearch + kObjective + kFront)});
+  const auto rows = served_rows(read(points));
   const Json& simulations = simulated.at("simulations");
   REQUIRE(rows.size() == simulations.size());
   for (std::size_t index = 0; index < rows.size(); ++index)
@@ -78,14 +78,14 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
     return Json(front);
   };
   CHECK(front_of(study) == simulated.at("pareto")[0]);
-  const std::string unlimited = folder.write("front.yaml", kRequests + kFront);
+  const std::string unlimited = folder.write("front.yaml", kServedSearch + kFront);
   const Json all = run_for_json({"study", unlimited});
   CHECK(front_of(all) == run_for_json({"simulate", unlimited}).at("pareto")[0]);
   double quickest = simulations[0].at("total_time");
   for (const Json& point : all.at("pareto")) quickest = std::min(quickest, point.at("ttft_p99").get<double>());
-  const std::string limited =
-      folder.write("limited.yaml", kRequests + kFront + "objective: {maximize: goodput, subject_to: {ttft_p99: \"<= " +
-                                       std::to_string(1.01 * quickest) + " s\"}}\n");
+  const std::string limited = folder.write(
+      "limited.yaml", kServedSearch + kFront + "objective: {maximize: goodput, subject_to: {ttft_p99: \"<= " +
+                          std::to_string(1.01 * quickest) + " s\"}}\n");
   const Json front = front_of(run_for_json({"study", limited}));
   CHECK(front == run_for_json({"simulate", limited}).at("pareto")[0]);
   CHECK(front.size() < all.at("pareto").size());
@@ -95,7 +95,7 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
 
 TEST_CASE("a search over requests is the same on any number of threads, resumed and in shards") {
   const Folder folder;
-  const std::string scenario = folder.write("s.yaml", kRequests + kObjective + kFront);
+  const std::string scenario = folder.write("s.yaml", kServedSearch + kObjective + kFront);
   const Finished whole = run_dculab({"study", scenario, "--threads", "1"});
   REQUIRE(whole.exit_code == 0);
   CHECK(run_dculab({"study", scenario, "--threads", "3"}).out == whole.out);
@@ -122,7 +122,7 @@ TEST_CASE("an axis of a section's key holds beside an axis of the section, on an
   const Folder folder;
   const std::string key = "  deployment.routing: [round_robin, random]\n";
   const std::string section = "  deployment: [{data_parallel_size: 2}, {data_parallel_size: 3}]\n";
-  const std::string head = kRequests.substr(0, kRequests.find("  engine.max_num_seqs"));
+  const std::string head = kServedSearch.substr(0, kServedSearch.find("  engine.max_num_seqs"));
   for (const std::string& axes : {key + section, section + key}) {
     const std::string scenario = folder.write("s.yaml", head + axes + "objective: {minimize: latency_mean}\n");
     std::vector<std::string> files;
@@ -132,7 +132,7 @@ TEST_CASE("an axis of a section's key holds beside an axis of the section, on an
       files.push_back(read(points));
     }
     CHECK(files[0] == files[1]);
-    const auto rows = rows_of(files[0]);
+    const auto rows = served_rows(files[0]);
     const Json simulated = run_for_json({"simulate", scenario}).at("simulations");
     REQUIRE(rows.size() == 4);
     for (std::size_t index = 0; index < rows.size(); ++index) {
@@ -153,11 +153,11 @@ TEST_CASE("an axis of a section's key holds beside an axis of the section, on an
 TEST_CASE("conditions on metrics and keys exclude points, and servers that cannot be are counted") {
   const Folder folder;
   const std::string points = folder.path("points.csv");
-  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + kObjective + more); };
+  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kServedSearch + kObjective + more); };
   const Json study =
       run_for_json({"study", file("constraints: [engine.max_num_seqs <= 8, ttft_p50 <= 5 s]\n"), "--points", points});
   std::uint64_t met = 0;
-  for (const auto& row : rows_of(read(points))) {
+  for (const auto& row : served_rows(read(points))) {
     const bool holds = row.at("engine.max_num_seqs") != "32" && std::stod(row.at("ttft_p50")) <= 5 &&
                        std::stod(row.at("tpot_p99")) <= 0.09;
     CHECK(row.at("outcome") == (holds ? "met" : "excluded"));
@@ -170,7 +170,7 @@ TEST_CASE("conditions on metrics and keys exclude points, and servers that canno
   CHECK(refused.at("points").at("refused") == 6);  // 70 billion weights in 64 GB
 }
 
-const std::string kShort = kRequests.substr(0, kRequests.find("workload:")) +
+const std::string kShort = kServedSearch.substr(0, kServedSearch.find("workload:")) +
                            "workload: {requests: 10, prompt_tokens: 300, output_tokens: 20}\n";
 
 TEST_CASE("points of another kind, with another file or without an asked figure cannot be") {
@@ -214,7 +214,7 @@ TEST_CASE("a model that this machine cannot hold is an answer of one with more m
 
 TEST_CASE("what no search over requests answers is refused") {
   const Folder folder;
-  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kRequests + more); };
+  const auto file = [&](const std::string& more) { return folder.write("s.yaml", kServedSearch + more); };
   check_refused({"study", file("")}, {"s.yaml", "objective, pareto or constraints"});
   check_refused({"study", file("objective: {minimize: step_time}\n")}, {"step_time is no metric of served requests"});
   check_refused({"study", file("constraints: [kv_bytes <= 1 GiB]\n")}, {"kv_bytes is no metric of served requests"});
@@ -226,7 +226,7 @@ TEST_CASE("what no search over requests answers is refused") {
   check_refused({"study", file("constraints: [ttft_p50 <= 3 s]\n"), "--measure"}, {"a search is predicted"});
   check_refused({"study", file(kObjective), "--measure"}, {"a search is predicted"});
   const std::string lengths = folder.write("a.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n");
-  const std::string files = kRequests.substr(0, kRequests.find("workload:")) +
+  const std::string files = kServedSearch.substr(0, kServedSearch.find("workload:")) +
                             "workload: {requests: 1, file: " + lengths + "}\nsweep: {workload.file: [" + lengths +
                             "]}\n";
   check_refused({"study", folder.write("f.yaml", files + "objective: {minimize: total_time}\n")},
@@ -235,7 +235,7 @@ TEST_CASE("what no search over requests answers is refused") {
 
 TEST_CASE("a flip of served requests is where the changed machine serves another point better by more than a tie") {
   const Folder folder;
-  std::string text = kRequests.substr(0, kRequests.find("sweep:")) +
+  std::string text = kServedSearch.substr(0, kServedSearch.find("sweep:")) +
                      "sweep: {engine.max_num_batched_tokens: [128, 1024]}\n" +
                      "objective: {minimize: latency_mean, subject_to: {tpot_p99: \"<= 50 ms\"}}\n";
   text.replace(text.find("requests: 60"), 12, "requests: 24");

@@ -4,19 +4,18 @@
 
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/model_folders.hpp"
 
 namespace dculab::cli::test {
 namespace {
 
-const std::string kModel = std::string(DCULAB_SOURCE_DIR) + "/scenarios/models/dculab-tiny";
-
 // Some 6,000 tokens.
 std::string held_out(const Folder& folder) {
-  return folder.write("held-out.txt", read(kModel + "/eval/held-out.txt").substr(0, 24'000));
+  return folder.write("held-out.txt", read(kShippedModel + "/eval/held-out.txt").substr(0, 24'000));
 }
 
 std::string first_of_recall(const Folder& folder, int questions) {
-  const std::string text = read(kModel + "/eval/recall.jsonl");
+  const std::string text = read(kShippedModel + "/eval/recall.jsonl");
   std::size_t end = 0;
   for (int question = 0; question < questions; ++question) end = text.find('\n', end) + 1;
   return folder.write("recall.jsonl", text.substr(0, end));
@@ -36,12 +35,14 @@ TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3
   std::string models;
   for (const std::string variant : {"gptq4", "rtn4", "gptq3", "rtn3"}) {
     const std::string method = variant.substr(0, variant.size() - 1), output = folder.path(variant);
-    CHECK(run_for_json({"quantize", "--model", kModel, "--method", method, "--bits", variant.substr(method.size()),
-                        "--group-size", "128", "--calibration", kModel + "/calibration.txt", "--calibration-tokens",
-                        "2048", "--output", output})["method"] == method);
+    CHECK(
+        run_for_json({"quantize", "--model", kShippedModel, "--method", method, "--bits", variant.substr(method.size()),
+                      "--group-size", "128", "--calibration", kShippedModel + "/calibration.txt",
+                      "--calibration-tokens", "2048", "--output", output})["method"] == method);
     models += output + ",";
   }
-  const auto found = perplexities(run_for_json({"evaluate", "--model", models + kModel, "--text", held_out(folder)}));
+  const auto found =
+      perplexities(run_for_json({"evaluate", "--model", models + kShippedModel, "--text", held_out(folder)}));
   REQUIRE(found.size() == 5);
   CHECK(found[0] < found[1]);
   CHECK(found[2] < found[3]);
@@ -62,8 +63,8 @@ TEST_CASE("what formats of the KV cache cost is what documents say", "[once]") {
                                {"kvquant4", 1.01, 2 * 0.0056}};
   const Folder folder;
   const Json rows =
-      run_for_json({"evaluate", "--model", kModel, "--reference", kModel, "--text", held_out(folder), "--stream",
-                    "--decode-steps", "0", "--kv-cache-dtype", "f16,int8,fp8_e4m3,kivi4,kivi2,kvquant4"})
+      run_for_json({"evaluate", "--model", kShippedModel, "--reference", kShippedModel, "--text", held_out(folder),
+                    "--stream", "--decode-steps", "0", "--kv-cache-dtype", "f16,int8,fp8_e4m3,kivi4,kivi2,kvquant4"})
           .at("rows");
   REQUIRE(rows.size() == 1 + most.size());
   const double exact = rows[0].at("text").at("perplexity");
@@ -79,9 +80,9 @@ TEST_CASE("what formats of the KV cache cost is what documents say", "[once]") {
 
 TEST_CASE("beyond the trained length sinks and windows hold, where keeping everything does not", "[once]") {
   const Folder folder;
-  const Json found = run_for_json({"evaluate", "--model", kModel, "--text", held_out(folder), "--stream", "--window",
-                                   "2048", "--max-position-embeddings", "4096", "--kv-retention", "all,sinks,window",
-                                   "--sink-tokens", "4", "--window-tokens", "256"});
+  const Json found = run_for_json({"evaluate", "--model", kShippedModel, "--text", held_out(folder), "--stream",
+                                   "--window", "2048", "--max-position-embeddings", "4096", "--kv-retention",
+                                   "all,sinks,window", "--sink-tokens", "4", "--window-tokens", "256"});
   std::map<int, std::vector<double>> losses;  // by the tokens before, of each row
   for (const Json& row : found.at("rows"))
     for (const Json& stretch : row.at("text").at("by_position"))
@@ -96,8 +97,8 @@ TEST_CASE("beyond the trained length sinks and windows hold, where keeping every
 // A quarter of the bytes of 964 tokens, the longest of these texts: 12 of 61 blocks, and the bounds of all.
 TEST_CASE("critical blocks recall what a window of as many bytes loses", "[once]") {
   const Folder folder;
-  const Json rows = run_for_json({"evaluate", "--model", kModel, "--choices", first_of_recall(folder, 40), "--stream",
-                                  "--kv-retention", "all,critical-blocks,window", "--kv-budget", "0.1875",
+  const Json rows = run_for_json({"evaluate", "--model", kShippedModel, "--choices", first_of_recall(folder, 40),
+                                  "--stream", "--kv-retention", "all,critical-blocks,window", "--kv-budget", "0.1875",
                                   "--block-size", "16", "--decode-context", "964", "--decode-steps", "0"})
                         .at("rows");
   REQUIRE(rows.size() == 3);

@@ -1,4 +1,5 @@
 // `run`, `evaluate` and `bench --workload` with drafts, on the shipped models.
+#include "tests/cli/conversations.hpp"
 #include "tests/cli/generous_cpu.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
@@ -7,7 +8,6 @@ namespace dculab::cli::test {
 namespace {
 
 const std::string kText = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny/calibration.txt";
-const std::string kConversations = DCULAB_SOURCE_DIR "/scenarios/workloads/dculab-tiny-sharegpt.json";
 const Arguments kDraft{"--speculative-model", "dculab-tiny-draft"};
 const Arguments kHeads{"--medusa", DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny/medusa"};
 const Arguments kTree{"--speculative-token-tree", "[(0,), (1,), (0, 0), (1, 0)]"};

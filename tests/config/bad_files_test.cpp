@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string refusal(const fs::path& file) {
+std::string refusal_of_file(const fs::path& file) {
   try {
     if (file.filename().string().starts_with("machine_"))
       static_cast<void>(read_machine_file(file));
@@ -35,7 +35,7 @@ TEST_CASE("every bad file gives the message it names") {
     const std::string mark = "# expect: ";
     REQUIRE(text.starts_with(mark));
     const std::string message = text.substr(mark.size(), text.find('\n') - mark.size());
-    const std::string refused = refusal(entry.path());
+    const std::string refused = refusal_of_file(entry.path());
     CHECK_THAT(refused, ContainsSubstring(message));
     CHECK_THAT(refused, ContainsSubstring(entry.path().string()));
     ++count;

@@ -32,10 +32,10 @@ compare:
     - {variant: merged, metric: latency_mean, baseline: 52.30 s, value: 57.40 s}
 )";
 
-Scenario read() { return read_scenario("test.yaml", parse_yaml("test.yaml", kText)); }
+Scenario read_comparison() { return read_scenario("test.yaml", parse_yaml("test.yaml", kText)); }
 
 TEST_CASE("a comparison is read with its variants and what was reported") {
-  const Scenario scenario = read();
+  const Scenario scenario = read_comparison();
   CHECK(scenario.weights == WeightFormat{Dtype::int3, 128});
   CHECK(scenario.options.activations == ActivationMode::int8);
   CHECK(scenario.workload.kv_padding == KvPadding::longest);
@@ -51,7 +51,7 @@ TEST_CASE("a comparison is read with its variants and what was reported") {
 }
 
 TEST_CASE("a variant changes its keys and nothing else") {
-  const Scenario scenario = read();
+  const Scenario scenario = read_comparison();
   const std::vector<SweepPoint> points = sweep_points(scenario);
   REQUIRE(points.size() == 2);
   CHECK_FALSE(points[1].scenario.compare);
@@ -64,7 +64,7 @@ TEST_CASE("a variant changes its keys and nothing else") {
 }
 
 TEST_CASE("a reported figure belongs to the points that it names") {
-  const Scenario scenario = read();
+  const Scenario scenario = read_comparison();
   const std::vector<SweepPoint> points = sweep_points(scenario);
   CHECK_FALSE(is_at(scenario.compare->reported[0], points[0].scenario));
   CHECK(is_at(scenario.compare->reported[0], points[1].scenario));

@@ -7,7 +7,7 @@
 namespace dculab::config {
 namespace {
 
-[[nodiscard]] Scenario read(const std::string& deployment) {
+[[nodiscard]] Scenario read_deployment(const std::string& deployment) {
   const std::string text = R"(schema: dculab/scenario/1
 question: How?
 model: deepseek-v3
@@ -21,7 +21,7 @@ deployment: )" + deployment +
 
 TEST_CASE("a pool has the deployment's settings but for its own") {
   const sim::Deployment deployment =
-      read(
+      read_deployment(
           "{expert_parallel_size: 32, num_redundant_experts: 32, micro_batches: 2, prefill_replicas: 2, "
           "decode_replicas: 1, decode: {expert_parallel_size: 144, rebalance_interval: 10 s, shared_experts: placed, "
           "dispatch_dtype: bf16}, kv_store: {read_bandwidth: 40 GiB/s, latency: 1 ms, hit_rate: 0.5}}")
@@ -43,24 +43,25 @@ TEST_CASE("a pool has the deployment's settings but for its own") {
 }
 
 TEST_CASE("groups of devices for attention have sequences of their own") {
-  const sim::Deployment deployment = read("{expert_parallel_size: 32, tensor_parallel_size: 4}").deployment;
+  const sim::Deployment deployment = read_deployment("{expert_parallel_size: 32, tensor_parallel_size: 4}").deployment;
   CHECK(deployment.of(ReplicaRole::both).ranks() == 8);
   CHECK(deployment.devices() == 32);
 }
 
 TEST_CASE("role switching has thresholds of its own or the defaults") {
-  CHECK_FALSE(read("{prefill_replicas: 2, decode_replicas: 2}").deployment.role_switching);
-  const auto rule = read("{prefill_replicas: 2, decode_replicas: 2, role_switching: {decode_above: 0.8, hold: 5 s}}")
-                        .deployment.role_switching;
+  CHECK_FALSE(read_deployment("{prefill_replicas: 2, decode_replicas: 2}").deployment.role_switching);
+  const auto rule =
+      read_deployment("{prefill_replicas: 2, decode_replicas: 2, role_switching: {decode_above: 0.8, hold: 5 s}}")
+          .deployment.role_switching;
   REQUIRE(rule);
   CHECK(*rule == RoleSwitching{.decode_above = 0.8, .hold = Seconds(5)});
-  CHECK(read("{prefill_replicas: 2, decode_replicas: 2, role_switching: {}}").deployment.role_switching ==
+  CHECK(read_deployment("{prefill_replicas: 2, decode_replicas: 2, role_switching: {}}").deployment.role_switching ==
         RoleSwitching{});
 }
 
 TEST_CASE("a deployment without experts is as it was") {
   const sim::Deployment deployment =
-      read("{tensor_parallel_size: 2, pipeline_parallel_size: 3, data_parallel_size: 4}").deployment;
+      read_deployment("{tensor_parallel_size: 2, pipeline_parallel_size: 3, data_parallel_size: 4}").deployment;
   CHECK(deployment.devices() == 24);
   CHECK_FALSE(deployment.shares_experts());
   CHECK_FALSE(deployment.kv_store);
@@ -68,7 +69,7 @@ TEST_CASE("a deployment without experts is as it was") {
 
 TEST_CASE("a wrong deployment is refused where it stands") {
   const auto refused = [](const std::string& deployment, const std::string& why) {
-    CHECK_THROWS_WITH(read(deployment), ContainsSubstring("test.yaml:5") && ContainsSubstring(why));
+    CHECK_THROWS_WITH(read_deployment(deployment), ContainsSubstring("test.yaml:5") && ContainsSubstring(why));
   };
   refused("{expert_parallel_size: 32, tensor_parallel_size: 5}", "no whole groups of tensor_parallel_size, 5");
   refused("{prefill: {expert_parallel_size: 0}}", "deployment.prefill.expert_parallel_size");

@@ -7,16 +7,13 @@
 #include "core/error.hpp"
 #include "sim/hardware/design.hpp"
 #include "sim/hardware/figure.hpp"
+#include "tests/config/shipped_machine.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
 namespace {
 
 namespace fs = std::filesystem;
-
-sim::Machine shipped(const std::string& name) {
-  return read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml");
-}
 
 // A GPU that nobody has built: everything that can follow is left to follow.
 std::string designed(const std::string& peak = "{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
@@ -41,7 +38,7 @@ std::string designed(const std::string& peak = "{per_unit_clock: 128 FLOP, kind:
          "  lds_granule: " + figure("value: 512 B") + "overheads:\n  kernel_launch: " + figure("value: 2 us");
 }
 
-std::string refusal(const std::string& yaml) {
+std::string refusal_of_machine(const std::string& yaml) {
   try {
     (void)read_machine("m.yaml", yaml);
   } catch (const InputError& error) {
@@ -58,7 +55,7 @@ Node figure_of(const std::string& key, const std::string& text) {
   return node;
 }
 
-sim::Machine with(sim::Machine machine, const std::vector<std::pair<std::string, std::string>>& figures) {
+sim::Machine with_figures(sim::Machine machine, const std::vector<std::pair<std::string, std::string>>& figures) {
   std::vector<Node> nodes;
   for (const auto& [key, text] : figures) nodes.push_back(figure_of(key, text));
   ProblemList problems("s.yaml");
@@ -67,17 +64,17 @@ sim::Machine with(sim::Machine machine, const std::vector<std::pair<std::string,
   return machine;
 }
 
-double value(const sim::Machine& machine, const std::string& key) { return *sim::figure_value(machine, key); }
+double figure_value_of(const sim::Machine& machine, const std::string& key) { return *sim::figure_value(machine, key); }
 
 TEST_CASE("a design's figures are its units, clock and channels times what each does") {
   const sim::Machine machine = read_machine("m.yaml", designed());
-  CHECK(value(machine, "peaks.f32.vector") == Approx(100 * 2e9 * 128));
-  CHECK(value(machine, "memory.L1.bandwidth") == Approx(100 * 2e9 * 64));
-  CHECK(value(machine, "memory.L2.bandwidth") == Approx(16 * 2e9 * 64));
-  CHECK(value(machine, "memory.DRAM.bandwidth") == Approx(32 * 50e9));
-  CHECK(value(machine, "memory.L1.latency") == Approx(50e-9));
-  CHECK(value(machine, "memory.L2.latency") == Approx(100e-9));
-  CHECK(value(machine, "memory.DRAM.latency") == Approx(300e-9));
+  CHECK(figure_value_of(machine, "peaks.f32.vector") == Approx(100 * 2e9 * 128));
+  CHECK(figure_value_of(machine, "memory.L1.bandwidth") == Approx(100 * 2e9 * 64));
+  CHECK(figure_value_of(machine, "memory.L2.bandwidth") == Approx(16 * 2e9 * 64));
+  CHECK(figure_value_of(machine, "memory.DRAM.bandwidth") == Approx(32 * 50e9));
+  CHECK(figure_value_of(machine, "memory.L1.latency") == Approx(50e-9));
+  CHECK(figure_value_of(machine, "memory.L2.latency") == Approx(100e-9));
+  CHECK(figure_value_of(machine, "memory.DRAM.latency") == Approx(300e-9));
   const sim::Machine again = read_machine("again", machine_yaml(machine));
   CHECK(again.derivations == machine.derivations);
   CHECK(again.clock_states == machine.clock_states);
@@ -87,19 +84,19 @@ TEST_CASE("a design's figures are its units, clock and channels times what each 
 TEST_CASE("other units, clocks and channels take along what follows them, and nothing else") {
   const sim::Machine before = read_machine("m.yaml", designed());
   const auto ratio = [&](const sim::Machine& after, const std::string& key) {
-    return value(after, key) / value(before, key);
+    return figure_value_of(after, key) / figure_value_of(before, key);
   };
-  const sim::Machine units = with(before, {{"compute_units", "150"}});
+  const sim::Machine units = with_figures(before, {{"compute_units", "150"}});
   for (const char* key : {"peaks.f32.vector", "memory.L1.bandwidth"}) CHECK(ratio(units, key) == Approx(1.5));
   for (const char* key : {"memory.L2.bandwidth", "memory.DRAM.bandwidth", "memory.L1.latency", "memory.L2.size"})
     CHECK(ratio(units, key) == 1);
-  const sim::Machine clock = with(before, {{"clock", "1 GHz"}});
+  const sim::Machine clock = with_figures(before, {{"clock", "1 GHz"}});
   for (const char* key : {"peaks.f32.vector", "memory.L1.bandwidth", "memory.L2.bandwidth"})
     CHECK(ratio(clock, key) == Approx(0.5));
   CHECK(ratio(clock, "memory.L2.latency") == Approx(2));
-  CHECK(value(clock, "memory.DRAM.latency") == Approx(400e-9));  // 200 ns of it are not on the clock
+  CHECK(figure_value_of(clock, "memory.DRAM.latency") == Approx(400e-9));  // 200 ns of it are not on the clock
   CHECK(ratio(clock, "memory.DRAM.bandwidth") == 1);
-  const sim::Machine channels = with(before, {{"memory.DRAM.channels", "2 x"}, {"memory.L2.channels", "24"}});
+  const sim::Machine channels = with_figures(before, {{"memory.DRAM.channels", "2 x"}, {"memory.L2.channels", "24"}});
   CHECK(ratio(channels, "memory.DRAM.bandwidth") == Approx(2));
   CHECK(ratio(channels, "memory.L2.bandwidth") == Approx(1.5));
   CHECK(ratio(channels, "peaks.f32.vector") == 1);
@@ -111,31 +108,32 @@ TEST_CASE("a figure that is set has the last word, in whatever order, and follow
     std::vector<std::pair<std::string, std::string>> figures{{"memory.DRAM.bandwidth", "2 TB/s"},
                                                              {"memory.DRAM.channels", "64"}};
     if (first) std::ranges::reverse(figures);
-    const sim::Machine machine = with(before, figures);
-    CHECK(value(machine, "memory.DRAM.bandwidth") == 2e12);
-    CHECK(value(with(machine, {{"memory.DRAM.channels", "0.5 x"}}), "memory.DRAM.bandwidth") == Approx(1e12));
+    const sim::Machine machine = with_figures(before, figures);
+    CHECK(figure_value_of(machine, "memory.DRAM.bandwidth") == 2e12);
+    CHECK(figure_value_of(with_figures(machine, {{"memory.DRAM.channels", "0.5 x"}}), "memory.DRAM.bandwidth") ==
+          Approx(1e12));
   }
-  CHECK(value(with(before, {{"memory.DRAM.channels", "64"}, {"memory.DRAM.bandwidth", "0.5 x"}}),
-              "memory.DRAM.bandwidth") == Approx(1.6e12));
+  CHECK(figure_value_of(with_figures(before, {{"memory.DRAM.channels", "64"}, {"memory.DRAM.bandwidth", "0.5 x"}}),
+                        "memory.DRAM.bandwidth") == Approx(1.6e12));
 }
 
 TEST_CASE("a clock may be named") {
   const sim::Machine before = read_machine("m.yaml", designed());
-  const sim::Machine same = with(before, {{"clock", "default"}});
+  const sim::Machine same = with_figures(before, {{"clock", "default"}});
   CHECK(same.clock == before.clock);
   CHECK_FALSE(same.redesign.has_value());
   CHECK(same.sources == before.sources);
-  CHECK(value(same, "peaks.f32.vector") == value(before, "peaks.f32.vector"));
-  CHECK(with(before, {{"clock", "boost"}}).clock == Hertz(2.5e9));
-  CHECK(value(with(before, {{"clock", "boost"}}), "memory.L1.bandwidth") == Approx(100 * 2.5e9 * 64));
-  CHECK(with(shipped("k100"), {{"clock", "query"}}).sources.at("clock").starts_with("measured: HSA query"));
-  CHECK_THROWS_WITH(with(before, {{"clock", "turbo"}}),
+  CHECK(figure_value_of(same, "peaks.f32.vector") == figure_value_of(before, "peaks.f32.vector"));
+  CHECK(with_figures(before, {{"clock", "boost"}}).clock == Hertz(2.5e9));
+  CHECK(figure_value_of(with_figures(before, {{"clock", "boost"}}), "memory.L1.bandwidth") == Approx(100 * 2.5e9 * 64));
+  CHECK(with_figures(shipped("k100"), {{"clock", "query"}}).sources.at("clock").starts_with("measured: HSA query"));
+  CHECK_THROWS_WITH(with_figures(before, {{"clock", "turbo"}}),
                     ContainsSubstring("'turbo' is no clock of design; write default, boost, or a frequency such as"));
-  CHECK_THROWS_WITH(with(before, {{"clock", "-1 GHz"}}), ContainsSubstring("a clock cannot be"));
+  CHECK_THROWS_WITH(with_figures(before, {{"clock", "-1 GHz"}}), ContainsSubstring("a clock cannot be"));
 }
 
 TEST_CASE("what a scenario's figures took along is said") {
-  const sim::Machine machine = with(shipped("z100"), {{"compute_units", "128"}, {"memory.L2.size", "16 MiB"}});
+  const sim::Machine machine = with_figures(shipped("z100"), {{"compute_units", "128"}, {"memory.L2.size", "16 MiB"}});
   REQUIRE(machine.redesign.has_value());
   const sim::Redesign& redesign = *machine.redesign;
   CHECK(redesign.set == std::vector<std::string>{"compute_units", "memory.L2.size"});
@@ -155,36 +153,40 @@ TEST_CASE("what a scenario's figures took along is said") {
 TEST_CASE("figures without what they follow stay, and say so") {
   sim::Machine machine = shipped("z100");
   machine.derivations.clear();  // as a probed machine's
-  const sim::Machine faster = with(machine, {{"clock", "2 x"}});
-  CHECK(value(faster, "peaks.f16.vector") == value(machine, "peaks.f16.vector"));
+  const sim::Machine faster = with_figures(machine, {{"clock", "2 x"}});
+  CHECK(figure_value_of(faster, "peaks.f16.vector") == figure_value_of(machine, "peaks.f16.vector"));
   CHECK(faster.redesign->followed.empty());
   CHECK(std::ranges::count(faster.redesign->stayed, "peaks.f16.vector") == 1);
   machine.memory[1].channels = 0;
-  CHECK_THROWS_WITH(with(machine, {{"memory.L2.channels", "32"}}),
+  CHECK_THROWS_WITH(with_figures(machine, {{"memory.L2.channels", "32"}}),
                     ContainsSubstring("it states no channels there; set machine.memory.L2.bandwidth"));
 }
 
 TEST_CASE("a design that cannot be is refused with what is offered") {
   const std::string channel_peak = "{per_channel_clock: 64 B, kind: assumed, source: a design}";
-  CHECK(refusal(designed()).empty());
-  CHECK_THAT(refusal(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}", channel_peak, "")),
-             ContainsSubstring("memory.L2.bandwidth.per_channel_clock: memory.L2 has no channels; add to it channels: "
-                               "{value: 16, kind: ..., source: ...}, or state the bandwidth as a value alone"));
-  CHECK_THAT(refusal(designed("{kind: assumed, source: a design}")),
+  CHECK(refusal_of_machine(designed()).empty());
+  CHECK_THAT(
+      refusal_of_machine(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}", channel_peak, "")),
+      ContainsSubstring("memory.L2.bandwidth.per_channel_clock: memory.L2 has no channels; add to it channels: "
+                        "{value: 16, kind: ..., source: ...}, or state the bandwidth as a value alone"));
+  CHECK_THAT(refusal_of_machine(designed("{kind: assumed, source: a design}")),
              ContainsSubstring("peaks.f32.vector: needs a value, or what it follows: per_unit_clock"));
-  CHECK_THAT(refusal(designed("{per_unit_clock: 128 B, kind: assumed, source: a design}")),
+  CHECK_THAT(refusal_of_machine(designed("{per_unit_clock: 128 B, kind: assumed, source: a design}")),
              ContainsSubstring("'128 B' is a size, not a FLOP count"));
-  CHECK_THAT(refusal(designed("{per_unit_clock: -128 FLOP, kind: assumed, source: a design}")),
+  CHECK_THAT(refusal_of_machine(designed("{per_unit_clock: -128 FLOP, kind: assumed, source: a design}")),
              ContainsSubstring("'-128 FLOP' is negative"));
-  CHECK_THAT(refusal(designed("{value: 12.8 TFLOP/s, per_unit_clock: 128 FLOP, kind: assumed, source: a design}")),
-             ContainsSubstring("peaks.f32.vector: 12.8 TFLOP/s, but 25.6 TFLOP/s follow"));
-  CHECK_THAT(refusal(designed("{value: 26.5 TFLOP/s, per_unit_clock: 128 FLOP, kind: assumed, source: a design}")),
-             ContainsSubstring("a share must be at least 0.55 and at most 1.02"));
-  CHECK_THAT(refusal(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
-                              "{per_channel_clock: 64 B, per_channel: 5 GB/s, kind: assumed, source: a design}")),
-             ContainsSubstring("one of per_channel_clock, per_channel is enough; keep one"));
-  CHECK_THAT(refusal(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
-                              "{per_unit_clock: 64 B, kind: assumed, source: a design}")),
+  CHECK_THAT(
+      refusal_of_machine(designed("{value: 12.8 TFLOP/s, per_unit_clock: 128 FLOP, kind: assumed, source: a design}")),
+      ContainsSubstring("peaks.f32.vector: 12.8 TFLOP/s, but 25.6 TFLOP/s follow"));
+  CHECK_THAT(
+      refusal_of_machine(designed("{value: 26.5 TFLOP/s, per_unit_clock: 128 FLOP, kind: assumed, source: a design}")),
+      ContainsSubstring("a share must be at least 0.55 and at most 1.02"));
+  CHECK_THAT(
+      refusal_of_machine(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
+                                  "{per_channel_clock: 64 B, per_channel: 5 GB/s, kind: assumed, source: a design}")),
+      ContainsSubstring("one of per_channel_clock, per_channel is enough; keep one"));
+  CHECK_THAT(refusal_of_machine(designed("{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
+                                         "{per_unit_clock: 64 B, kind: assumed, source: a design}")),
              ContainsSubstring("memory.L2.bandwidth.per_unit_clock: unknown key"));
 }
 
@@ -204,15 +206,15 @@ TEST_CASE("every shipped machine can be designed, and its published figures are 
     }
     for (const char* driver : {"compute_units", "clock", "memory.DRAM.channels"})
       CHECK_FALSE(sim::followers(machine, driver).empty());
-    for (const auto& [state, clock] : machine.clock_states) CHECK_NOTHROW(with(machine, {{"clock", state}}));
+    for (const auto& [state, clock] : machine.clock_states) CHECK_NOTHROW(with_figures(machine, {{"clock", state}}));
   }
 }
 
 // A K100-AI at 1.4 GHz, as the query of its sibling has it: 172 TFLOP/s by derivation, of which the page has 0.977.
 TEST_CASE("a published peak keeps its share of what follows") {
-  const sim::Machine card = shipped("k100-ai"), query = with(card, {{"clock", "query"}});
-  CHECK(value(query, "peaks.f16.matrix") == Approx(192e12 * 1.4 / 1.6));
-  CHECK(value(query, "peaks.f16.matrix") / (120 * 1.4e9 * 1024) == Approx(192e12 / (120 * 1.6e9 * 1024)));
+  const sim::Machine card = shipped("k100-ai"), query = with_figures(card, {{"clock", "query"}});
+  CHECK(figure_value_of(query, "peaks.f16.matrix") == Approx(192e12 * 1.4 / 1.6));
+  CHECK(figure_value_of(query, "peaks.f16.matrix") / (120 * 1.4e9 * 1024) == Approx(192e12 / (120 * 1.6e9 * 1024)));
 }
 
 }  // namespace

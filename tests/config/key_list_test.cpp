@@ -48,7 +48,7 @@ struct BoxKeys {
   }
 };
 
-Box read(const std::string& yaml) {
+Box read_box(const std::string& yaml) {
   const Node document = parse_yaml("box.yaml", yaml);
   ProblemList problems("box.yaml");
   Box box;
@@ -62,24 +62,24 @@ const FileKey& described(const std::vector<FileKey>& keys, const std::string& ke
 }
 
 TEST_CASE("a section is read by its list") {
-  const Box box = read("{width: 5, share: 0.5, colour: red, label: tools}");
+  const Box box = read_box("{width: 5, share: 0.5, colour: red, label: tools}");
   CHECK(box.width == 5);
   CHECK(box.share == 0.5);
   CHECK(box.colour == Colour::red);
   CHECK(box.label == "tools");
   CHECK_FALSE(box.lid);
-  CHECK(read("{label: a, lid: {delay: 5 ms}}").lid->delay == Seconds(5e-3));
-  CHECK(read("{label: a, lid: {}}").lid->delay == Seconds(2e-3));
+  CHECK(read_box("{label: a, lid: {delay: 5 ms}}").lid->delay == Seconds(5e-3));
+  CHECK(read_box("{label: a, lid: {}}").lid->delay == Seconds(2e-3));
 }
 
 TEST_CASE("a list refuses what it does not have, and what its keys may not be") {
-  CHECK_THROWS_WITH(read("{label: a, with: 3}"), ContainsSubstring("did you mean 'width'?"));
-  CHECK_THROWS_WITH(read("{label: a, width: 9}"), ContainsSubstring("must be at least 1 and at most 8"));
-  CHECK_THROWS_WITH(read("{label: a, colour: blue}"),
+  CHECK_THROWS_WITH(read_box("{label: a, with: 3}"), ContainsSubstring("did you mean 'width'?"));
+  CHECK_THROWS_WITH(read_box("{label: a, width: 9}"), ContainsSubstring("must be at least 1 and at most 8"));
+  CHECK_THROWS_WITH(read_box("{label: a, colour: blue}"),
                     ContainsSubstring("use one of green, red") || ContainsSubstring("use one of red, green"));
-  CHECK_THROWS_WITH(read("{label: a, lid: {delay: 2}}"), ContainsSubstring("lid.delay"));
-  CHECK_THROWS_WITH(read("{width: 3}"), ContainsSubstring("label: missing; add it"));
-  CHECK_THROWS_WITH(read("{label: a, colour: red, lid: {}}"), ContainsSubstring("a red one has no lid"));
+  CHECK_THROWS_WITH(read_box("{label: a, lid: {delay: 2}}"), ContainsSubstring("lid.delay"));
+  CHECK_THROWS_WITH(read_box("{width: 3}"), ContainsSubstring("label: missing; add it"));
+  CHECK_THROWS_WITH(read_box("{label: a, colour: red, lid: {}}"), ContainsSubstring("a red one has no lid"));
 }
 
 TEST_CASE("a list says what its keys may be and what holds without them") {

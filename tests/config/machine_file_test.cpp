@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> shipped_machines() {
+std::vector<std::string> shipped_files() {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(DCULAB_SOURCE_DIR "/hwmodels"))
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());
@@ -29,7 +29,7 @@ std::vector<std::string> shipped_machines() {
   return files;
 }
 
-std::string shipped(const std::string& name) { return DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml"; }
+std::string shipped_file(const std::string& name) { return DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml"; }
 
 // Keys whose evidence begins with `kind`.
 std::vector<std::string> keys_with(const sim::Machine& machine, const std::string& kind) {
@@ -40,7 +40,7 @@ std::vector<std::string> keys_with(const sim::Machine& machine, const std::strin
 }
 
 TEST_CASE("every shipped machine loads, is sound and is named as its file") {
-  const std::vector<std::string> files = shipped_machines();
+  const std::vector<std::string> files = shipped_files();
   CHECK(files.size() >= 8);
   for (const std::string& file : files) {
     INFO(file);
@@ -61,7 +61,7 @@ TEST_CASE("every shipped machine loads, is sound and is named as its file") {
 }
 
 TEST_CASE("how long a cache keeps what strangers drive out is written and read back") {
-  sim::Machine machine = read_machine_file(shipped_machines().front());
+  sim::Machine machine = read_machine_file(shipped_files().front());
   machine.memory[1].kept_for = Seconds(5.5e-3);
   cite(machine, "memory." + machine.memory[1].name + ".kept_for", sim::Evidence::measured, "a probe");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
@@ -70,7 +70,7 @@ TEST_CASE("how long a cache keeps what strangers drive out is written and read b
 }
 
 TEST_CASE("a machine's texts are written and read back, whatever they are") {
-  sim::Machine machine = read_machine_file(shipped_machines().front());
+  sim::Machine machine = read_machine_file(shipped_files().front());
   machine.description.clear();
   for (char32_t letter = 0; letter < 0x100; ++letter) append_character(machine.description, letter);
   for (const char32_t letter : {0x2028, 0x2029, 0xFEFF, 0x1F600}) append_character(machine.description, letter);
@@ -78,7 +78,7 @@ TEST_CASE("a machine's texts are written and read back, whatever they are") {
 }
 
 TEST_CASE("every shipped machine is written and read back the same") {
-  for (const std::string& file : shipped_machines()) {
+  for (const std::string& file : shipped_files()) {
     INFO(file);
     const sim::Machine machine = read_machine_file(file);
     const std::string yaml = machine_yaml(machine);
@@ -108,7 +108,7 @@ TEST_CASE("every shipped machine is written and read back the same") {
 }
 
 TEST_CASE("z100-coopt holds the paper's numbers") {
-  const sim::Machine machine = read_machine_file(shipped("z100-coopt"));
+  const sim::Machine machine = read_machine_file(shipped_file("z100-coopt"));
   CHECK(machine.dram().bandwidth == BytesPerSecond(512e9));
   CHECK(machine.memory.at(1).size == 4.0 * kMiB);
   CHECK(machine.waves.wave_size == 64);
@@ -121,7 +121,7 @@ TEST_CASE("z100-coopt holds the paper's numbers") {
 
 TEST_CASE("gfx906 peaks follow from lanes, clock and packing") {
   for (const std::string name : {"z100", "mi50"}) {
-    const sim::Machine machine = read_machine_file(shipped(name));
+    const sim::Machine machine = read_machine_file(shipped_file(name));
     const double lanes = machine.compute_units * 128.0 * machine.clock.value();
     CHECK_THAT(machine.peaks.at(Dtype::f32).vector.value(), WithinRel(lanes, 0.015));
     CHECK_THAT(machine.peaks.at(Dtype::f16).vector.value(), WithinRel(2 * lanes, 0.015));
@@ -141,10 +141,10 @@ void collect_figures(const Node& node, const std::string& path, std::vector<std:
 }
 
 TEST_CASE("every figure of a machine file is cited under its path") {
-  const Node document = read_yaml_file(shipped("mi300x"));
+  const Node document = read_yaml_file(shipped_file("mi300x"));
   std::vector<std::pair<std::string, Node>> figures;
   collect_figures(document, "", figures);
-  const sim::Machine machine = read_machine_file(shipped("mi300x"));
+  const sim::Machine machine = read_machine_file(shipped_file("mi300x"));
   CHECK(figures.size() == machine.sources.size());
   for (const auto& [path, figure] : figures) {
     INFO(path);
@@ -154,7 +154,7 @@ TEST_CASE("every figure of a machine file is cited under its path") {
 }
 
 TEST_CASE("a calibrated machine keeps what was fitted and where it comes from") {
-  sim::Machine machine = read_machine_file(shipped("z100"));
+  sim::Machine machine = read_machine_file(shipped_file("z100"));
   machine.stack.reached.matmul_compute = 0.7312345678;
   cite(machine, "stack.reached.matmul_compute", sim::Evidence::measured, "fit to \"trace\\1\"\nof today");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
@@ -168,7 +168,7 @@ TEST_CASE("a calibrated machine keeps what was fitted and where it comes from") 
 }
 
 TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows") {
-  sim::Machine machine = read_machine_file(shipped("z100"));
+  sim::Machine machine = read_machine_file(shipped_file("z100"));
   CHECK(machine.matmul_rates.empty());
   const sim::MatmulKernel int4{Dtype::int4, ActivationMode::int8}, f16{Dtype::f16, ActivationMode::exact};
   machine.matmul_rates = {{int4, {{1, FlopsPerSecond(9e10 / 7)}, {16, FlopsPerSecond(5e11)}}},
@@ -190,7 +190,7 @@ TEST_CASE("rates of matmul kernels are written and read back, by kernel and rows
 }
 
 TEST_CASE("kernels and rows that cannot be are refused by their key") {
-  const std::string yaml = machine_yaml(read_machine_file(shipped("z100")));
+  const std::string yaml = machine_yaml(read_machine_file(shipped_file("z100")));
   const auto refusal = [&](const std::string& rates) {
     try {
       (void)read_machine("m.yaml", yaml + "matmul_rates:\n  " + rates + "\n");
@@ -210,7 +210,7 @@ TEST_CASE("kernels and rows that cannot be are refused by their key") {
 }
 
 TEST_CASE("the compute capability says which NVIDIA GPU it is, and is one that is known") {
-  const std::string yaml = machine_yaml(read_machine_file(shipped("h100-sxm")));
+  const std::string yaml = machine_yaml(read_machine_file(shipped_file("h100-sxm")));
   const std::string key = "compute_capability: \"9.0\"";
   REQUIRE(yaml.find(key) != std::string::npos);
   CHECK(lower::is_hopper(read_machine("m.yaml", yaml)));
@@ -227,7 +227,7 @@ TEST_CASE("the compute capability says which NVIDIA GPU it is, and is one that i
 
 TEST_CASE("figures that a scenario sets or scales stay within the bounds of the file") {
   const auto refusal = [](const std::string& key, const std::string& value) -> std::string {
-    sim::Machine machine = read_machine_file(shipped("z100"));
+    sim::Machine machine = read_machine_file(shipped_file("z100"));
     Node node;
     node.kind = NodeKind::scalar;
     node.key = key;
@@ -265,7 +265,7 @@ TEST_CASE("citing again replaces the evidence") {
 }
 
 TEST_CASE("what is inferred is uncertain, and written and read back as such") {
-  sim::Machine machine = read_machine_file(shipped("mi210"));
+  sim::Machine machine = read_machine_file(shipped_file("mi210"));
   cite(machine, "clock", sim::Evidence::inferred, "the rate of a product");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
   CHECK(again.sources.at("clock") == "inferred: the rate of a product");
@@ -283,7 +283,7 @@ TEST_CASE("every figure that calibration fits can be written to a machine file")
 }
 
 TEST_CASE("a figure without a source is not written") {
-  sim::Machine machine = read_machine_file(shipped("z100"));
+  sim::Machine machine = read_machine_file(shipped_file("z100"));
   machine.sources.erase("clock");
   CHECK_THROWS_WITH(machine_yaml(machine), ContainsSubstring("no source for clock"));
 }

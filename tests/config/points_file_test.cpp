@@ -16,7 +16,7 @@ const std::string kDecode =
     "\"\"b\"\"\"\n";
 const std::string kMatmul = "mm-1,matmul,a100-80gb-sxm,1,,,fp16,,,1,,,,64,4096,11008,,,,6.5e-05,s,a file,\r\n";
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_points(const std::string& text) {
   try {
     static_cast<void>(read_points("p.csv", text));
     return "";
@@ -54,7 +54,7 @@ TEST_CASE("the experts of a fused_moe are words of its notes, or refused with th
   CHECK(point.num_experts_per_tok == 8);
   CHECK_FALSE(read_points("p.csv", row("fused_moe", "SIZE=5 hidden=4096")).front().num_experts.has_value());
   CHECK_FALSE(read_points("p.csv", row("matmul", "E=256")).front().num_experts.has_value());
-  const auto refused = [&row](const std::string& notes) { return refusal(row("fused_moe", notes)); };
+  const auto refused = [&row](const std::string& notes) { return refusal_of_points(row("fused_moe", notes)); };
   CHECK_THAT(refused("E=8x top-k=2"), ContainsSubstring("p.csv:2: notes: 'E=8x' is not a count"));
   CHECK_THAT(refused("E= top-k=2"), ContainsSubstring("notes: 'E=' is not a count"));
   CHECK_THAT(refused("E=8 top-k=-2"), ContainsSubstring("notes: 'top-k=-2' is not a count"));
@@ -89,36 +89,41 @@ TEST_CASE("kinds of the hardware have units, bytes, a clock and a kernel") {
                              .kind));
   CHECK_FALSE(is_of_hardware(points[0].kind));
 
-  CHECK_THAT(refusal(columns + "a,all_reduce,bw1000,8,1e3,0.004,s,a table,,\n"), ContainsSubstring("p.csv:2: m:"));
-  CHECK_THAT(refusal(columns + "a,matmul,bw1000,1,6442450944,0.004,s,a table,,\n"), ContainsSubstring("p.csv:2: m:"));
-  CHECK_THAT(refusal(columns + "a,copy_bandwidth,bw1000,1,64,4,s,a table,,\n"),
+  CHECK_THAT(refusal_of_points(columns + "a,all_reduce,bw1000,8,1e3,0.004,s,a table,,\n"),
+             ContainsSubstring("p.csv:2: m:"));
+  CHECK_THAT(refusal_of_points(columns + "a,matmul,bw1000,1,6442450944,0.004,s,a table,,\n"),
+             ContainsSubstring("p.csv:2: m:"));
+  CHECK_THAT(refusal_of_points(columns + "a,copy_bandwidth,bw1000,1,64,4,s,a table,,\n"),
              ContainsSubstring("unit: 's' is not known; use one of GB/s"));
-  CHECK_THAT(refusal(columns + "a,peak_rate,bw1000,1,,4,s,a table,,\n"),
+  CHECK_THAT(refusal_of_points(columns + "a,peak_rate,bw1000,1,,4,s,a table,,\n"),
              ContainsSubstring("unit: 's' is not known; use one of FLOP/s, OP/s"));
-  CHECK_THAT(refusal(columns + "a,cache_latency,bw1000,1,64,1e13,s,a table,,\n"), ContainsSubstring("out of range"));
-  CHECK_THAT(refusal(replaced(columns, "clock", "clocks") + "a,all_reduce,bw1000,8,64,1,s,a table,x,\n"),
+  CHECK_THAT(refusal_of_points(columns + "a,cache_latency,bw1000,1,64,1e13,s,a table,,\n"),
+             ContainsSubstring("out of range"));
+  CHECK_THAT(refusal_of_points(replaced(columns, "clock", "clocks") + "a,all_reduce,bw1000,8,64,1,s,a table,x,\n"),
              ContainsSubstring("did you mean 'clock'"));
 }
 
 TEST_CASE("a wrong row is refused with its line") {
-  CHECK_THAT(refusal(""), ContainsSubstring("is empty"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "-1")),
+  CHECK_THAT(refusal_of_points(""), ContainsSubstring("is empty"));
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "70.5", "-1")),
              ContainsSubstring("p.csv:2: value: '-1' is out of range"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "1e-300")),
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "70.5", "1e-300")),
              ContainsSubstring("it must be at least 1e-12 and at most 1e+12"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "nan")), ContainsSubstring("not a number"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "70.5", "")), ContainsSubstring("p.csv:2: value: missing"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "tokens/s", "s")),
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "70.5", "nan")), ContainsSubstring("not a number"));
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "70.5", "")), ContainsSubstring("p.csv:2: value: missing"));
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "tokens/s", "s")),
              ContainsSubstring("unit: 's' is not known; use one of tokens/s"));
-  CHECK_THAT(refusal(kHeader + replaced(kDecode, "decode_rate", "decod_rate")),
+  CHECK_THAT(refusal_of_points(kHeader + replaced(kDecode, "decode_rate", "decod_rate")),
              ContainsSubstring("did you mean 'decode_rate'"));
-  CHECK_THAT(refusal(kHeader + kDecode + kDecode), ContainsSubstring("p.csv:3: id: stands on line 2 too"));
-  CHECK_THAT(refusal(kHeader + "a,b\n"), ContainsSubstring("p.csv:2: 2 cells, but the first line names 23 columns"));
-  CHECK_THAT(refusal(kHeader + kDecode.substr(0, kDecode.size() - 2) + "\n"),
+  CHECK_THAT(refusal_of_points(kHeader + kDecode + kDecode), ContainsSubstring("p.csv:3: id: stands on line 2 too"));
+  CHECK_THAT(refusal_of_points(kHeader + "a,b\n"),
+             ContainsSubstring("p.csv:2: 2 cells, but the first line names 23 columns"));
+  CHECK_THAT(refusal_of_points(kHeader + kDecode.substr(0, kDecode.size() - 2) + "\n"),
              ContainsSubstring("a quoted cell does not end"));
-  CHECK_THAT(refusal(replaced(kHeader, "kv_heads", "kv_head") + replaced(kDecode, ",,,,,,70.5", ",,,,4,,70.5")),
-             ContainsSubstring("unknown key; did you mean 'kv_heads'?"));
-  CHECK_THAT(refusal(replaced(kHeader, "id,", "id,id,") + "x," + kDecode), ContainsSubstring("stands twice"));
+  CHECK_THAT(
+      refusal_of_points(replaced(kHeader, "kv_heads", "kv_head") + replaced(kDecode, ",,,,,,70.5", ",,,,4,,70.5")),
+      ContainsSubstring("unknown key; did you mean 'kv_heads'?"));
+  CHECK_THAT(refusal_of_points(replaced(kHeader, "id,", "id,id,") + "x," + kDecode), ContainsSubstring("stands twice"));
 }
 
 }  // namespace

@@ -11,13 +11,13 @@
 namespace dculab::config {
 namespace {
 
-Profile read(const std::string& text, Profiler profiler = Profiler::automatic) {
+Profile profile_from(const std::string& text, Profiler profiler = Profiler::automatic) {
   return read_profile("p.csv", text, profiler);
 }
 
-std::string refusal(const std::string& text, Profiler profiler = Profiler::automatic) {
+std::string refusal_of_profile(const std::string& text, Profiler profiler = Profiler::automatic) {
   try {
-    static_cast<void>(read(text, profiler));
+    static_cast<void>(profile_from(text, profiler));
     return "accepted";
   } catch (const InputError& error) {
     return error.what();
@@ -42,7 +42,7 @@ const std::string kRocprof =
     "\"0x7f7b27c04500\",1591372809346673,1591372809872935,1591372836189584,1591372836215944,26316649\n";
 
 TEST_CASE("rocprofv3's kernel trace") {
-  const Profile profile = read(kRocprofv3);
+  const Profile profile = profile_from(kRocprofv3);
   CHECK(profile.profiler == Profiler::rocprofv3);
   REQUIRE(profile.kernels.size() == 2);
   CHECK(profile.kernels[0].name == "void addition_kernel<float>(float*, float const*, float const*, int, int)");
@@ -53,11 +53,11 @@ TEST_CASE("rocprofv3's kernel trace") {
 }
 
 TEST_CASE("rows of rocprofv3 that are no kernels are left out") {
-  CHECK(read(kRocprofv3 + "\"MEMORY_COPY\",\"Agent 4\",1,1,8,3,1,\"copy\",3,1,2,0\n").kernels.size() == 2);
+  CHECK(profile_from(kRocprofv3 + "\"MEMORY_COPY\",\"Agent 4\",1,1,8,3,1,\"copy\",3,1,2,0\n").kernels.size() == 2);
 }
 
 TEST_CASE("rocprof's results") {
-  const Profile profile = read(kRocprof);
+  const Profile profile = profile_from(kRocprof);
   CHECK(profile.profiler == Profiler::rocprof);
   REQUIRE(profile.kernels.size() == 1);
   CHECK(profile.kernels[0].name == "bodyForce(Body*, float, int) [clone .kd]");
@@ -65,7 +65,8 @@ TEST_CASE("rocprof's results") {
 }
 
 TEST_CASE("rocprof 2 names its columns otherwise") {
-  const Profile profile = read("Dispatch_ID,GPU_ID,Queue_ID,Kernel_Name,Start_Timestamp,End_Timestamp\n0,1,1,k,5,9\n");
+  const Profile profile =
+      profile_from("Dispatch_ID,GPU_ID,Queue_ID,Kernel_Name,Start_Timestamp,End_Timestamp\n0,1,1,k,5,9\n");
   CHECK(profile.profiler == Profiler::rocprof);
   CHECK(profile.kernels.front().device == "1");
 }
@@ -74,12 +75,13 @@ TEST_CASE("nsys' GPU trace: durations instead of ends, in the unit of the header
   const std::string preamble =
       "\nNOTICE: Existing SQLite export found: reports/x.sqlite\n        It's \"assumed\" ...\n\n"
       "Processing [x.sqlite] with [cuda_gpu_trace.py]... \n";
-  const Profile ns = read(preamble + "Start (ns),Duration (ns),CorrId,Device,Strm,Name\n100,50,1,A100 (0),7,k<a>\n");
+  const Profile ns =
+      profile_from(preamble + "Start (ns),Duration (ns),CorrId,Device,Strm,Name\n100,50,1,A100 (0),7,k<a>\n");
   CHECK(ns.profiler == Profiler::nsys);
   REQUIRE(ns.kernels.size() == 1);
   CHECK(ns.kernels[0].begin_ns == 100);
   CHECK(ns.kernels[0].end_ns == 150);
-  const Profile us = read("Start (us),Duration (us),Name\n1.5,0.25,k\n");
+  const Profile us = profile_from("Start (us),Duration (us),Name\n1.5,0.25,k\n");
   CHECK(us.kernels[0].begin_ns == 1500);
   CHECK(us.kernels[0].end_ns == 1750);
 }
@@ -88,7 +90,7 @@ TEST_CASE("hipprof's columns go by several names") {
   for (const char* header : {"Index,KernelName,grd,BeginNs,EndNs", "Index,Name,dev_id,BeginNs,EndNs",
                              "Index,STR_NAME,queue_id,BeginNs,EndNs", "Index,kernel_name,x,StartNs,StopNs"}) {
     INFO(header);
-    const Profile profile = read(std::string(header) + "\n0,k,0,5,9\n");
+    const Profile profile = profile_from(std::string(header) + "\n0,k,0,5,9\n");
     CHECK(profile.profiler == Profiler::hipprof);
     REQUIRE(profile.kernels.size() == 1);
     CHECK(profile.kernels[0].end_ns == 9);
@@ -101,7 +103,7 @@ TEST_CASE("hipprof's trace in JSON: kernels and copies, not the host's calls") {
     {"ph":"X","cat":"HIP","name":"hipLaunchKernel","args":{"BeginNs":"1","EndNs":"2"}},
     {"ph":"X","cat":"HIPCOPY","name":"H2D","args":{"BeginNs":"70","EndNs":"90","devId":0}},
     {"ph":"X","cat":"HIPOPS","name":"k","args":{"BeginNs":"50","EndNs":"60","devId":0,"name":"k(int)"}}])json";
-  const Profile profile = read(text);
+  const Profile profile = profile_from(text);
   CHECK(profile.profiler == Profiler::hipprof);
   REQUIRE(profile.kernels.size() == 2);
   CHECK(profile.kernels[0].name == "k(int)");
@@ -110,33 +112,34 @@ TEST_CASE("hipprof's trace in JSON: kernels and copies, not the host's calls") {
 }
 
 TEST_CASE("kernels are put in order of their begin") {
-  const Profile profile = read("Start (ns),Duration (ns),Name\n9,1,late\n1,2,early\n");
+  const Profile profile = profile_from("Start (ns),Duration (ns),Name\n9,1,late\n1,2,early\n");
   CHECK(profile.kernels.front().name == "early");
   CHECK(profile.kernels.front().line == 3);
 }
 
 TEST_CASE("JSON that is no trace of hipprof is refused") {
-  CHECK(refusal("{\"traceEvents\": [") ==
+  CHECK(refusal_of_profile("{\"traceEvents\": [") ==
         "p.csv:1:18: is not valid JSON (syntax error while parsing value - unexpected end of input; expected '[', '{', "
         "or a "
         "literal); a run that was stopped leaves half a file: record again");
-  CHECK_THAT(refusal("{}"), ContainsSubstring("p.csv: no traceEvents"));
-  CHECK(refusal(R"([{"ph":"X","cat":"HIPOPS","name":"k","args":{"BeginNs":"50","EndNs":"sixty"}}])") ==
+  CHECK_THAT(refusal_of_profile("{}"), ContainsSubstring("p.csv: no traceEvents"));
+  CHECK(refusal_of_profile(R"([{"ph":"X","cat":"HIPOPS","name":"k","args":{"BeginNs":"50","EndNs":"sixty"}}])") ==
         "p.csv: traceEvents[0]: EndNs is no time in ns; export the trace again");
-  CHECK_THAT(refusal("{\"traceEvents\": []}"), ContainsSubstring("no kernel in the table"));
-  CHECK_THAT(refusal("{\"traceEvents\": []}", Profiler::nsys), ContainsSubstring("is JSON, but nsys is read from CSV"));
+  CHECK_THAT(refusal_of_profile("{\"traceEvents\": []}"), ContainsSubstring("no kernel in the table"));
+  CHECK_THAT(refusal_of_profile("{\"traceEvents\": []}", Profiler::nsys),
+             ContainsSubstring("is JSON, but nsys is read from CSV"));
 }
 
 TEST_CASE("a table of another profiler is refused when one is named") {
-  CHECK_THAT(refusal(kRocprof, Profiler::nsys),
+  CHECK_THAT(refusal_of_profile(kRocprof, Profiler::nsys),
              ContainsSubstring("p.csv: no table of kernels of nsys (Name, Start and Duration) in the first 64 lines"));
-  CHECK(read(kRocprof, Profiler::hipprof).profiler == Profiler::hipprof);
+  CHECK(profile_from(kRocprof, Profiler::hipprof).profiler == Profiler::hipprof);
 }
 
 TEST_CASE("all broken rows are named, but not thousands") {
   std::string text = "Start (ns),Duration (ns),Name\n";
   for (int row = 0; row < 100; ++row) text += "x,1,k\n";
-  const std::string message = refusal(text);
+  const std::string message = refusal_of_profile(text);
   CHECK_THAT(message, ContainsSubstring("p.csv:2: begin: 'x' is not a time"));
   CHECK_THAT(message, ContainsSubstring("p.csv:21: begin"));
   CHECK_THAT(message, !ContainsSubstring("p.csv:22:"));

@@ -36,14 +36,14 @@ objective: {maximize: output_tokens_per_second, subject_to: {ttft_p90: "<= 2 s",
 then: [other.yaml]
 )";
 
-Scenario read(const std::string& yaml, const std::vector<std::string>& changes = {}) {
+Scenario scenario_from(const std::string& yaml, const std::vector<std::string>& changes = {}) {
   Node document = parse_yaml("s.yaml", yaml);
   for (const std::string& change : changes) set_override(document, parse_override(change));
   return read_scenario("s.yaml", document);
 }
 
 TEST_CASE("a step scenario is read") {
-  const Scenario scenario = read(kStep);
+  const Scenario scenario = scenario_from(kStep);
   CHECK(scenario.question == "Which KV block size should Llama-3-8B use?");
   CHECK(scenario.model.name == "llama-3-8b");
   CHECK(scenario.machines == std::vector<std::string>{"z100"});
@@ -62,7 +62,7 @@ TEST_CASE("a step scenario is read") {
 }
 
 TEST_CASE("a serving scenario is read") {
-  const Scenario scenario = read(kServing);
+  const Scenario scenario = scenario_from(kServing);
   CHECK(scenario.model.overrides.at("num_key_value_heads") == 4);
   CHECK(scenario.machines == std::vector<std::string>{"z100", "k100-ai"});
   CHECK(scenario.workload.kind == WorkloadKind::serving);
@@ -78,7 +78,7 @@ TEST_CASE("a serving scenario is read") {
 }
 
 TEST_CASE("requests have fixed or distributed lengths, arrivals and a promise to their users") {
-  const Scenario scenario = read(R"(
+  const Scenario scenario = scenario_from(R"(
 schema: dculab/scenario/1
 question: q
 model: m
@@ -114,8 +114,8 @@ slo: {ttft: 2 s, tpot: 50 ms}
 
 TEST_CASE("a skip set is a word or a list of them, and its workload has padding and repeated prompts") {
   const auto with = [](const std::string& skip, const std::string& workload) {
-    return read("schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\n" + skip +
-                "workload:\n  requests: 10\n  prompt_tokens: 5\n  output_tokens: 5\n" + workload);
+    return scenario_from("schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\n" + skip +
+                         "workload:\n  requests: 10\n  prompt_tokens: 5\n  output_tokens: 5\n" + workload);
   };
   const KvSkip all{.padding = true, .duplicate_prompts = true};
   CHECK(with("kv_cache: {skip: [padding, duplicate_prompts]}\n", "").options.kv_skip == all);
@@ -138,42 +138,42 @@ TEST_CASE("workloads that make no sense are refused where they stand") {
   const auto with = [](const std::string& workload) {
     return "schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\nworkload:\n  requests: 10\n" + workload;
   };
-  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  output_tokens: {distribution: normal, mean: 3}\n")),
+  CHECK_THROWS_WITH(scenario_from(with("  prompt_tokens: 5\n  output_tokens: {distribution: normal, mean: 3}\n")),
                     ContainsSubstring("workload.output_tokens.distribution: 'normal'"));
-  CHECK_THROWS_WITH(read(with("  prompt_tokens: {distribution: uniform, min: 3}\n  output_tokens: 5\n")),
+  CHECK_THROWS_WITH(scenario_from(with("  prompt_tokens: {distribution: uniform, min: 3}\n  output_tokens: 5\n")),
                     ContainsSubstring("workload.prompt_tokens.max: missing"));
-  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  file: a.csv\n")),
+  CHECK_THROWS_WITH(scenario_from(with("  prompt_tokens: 5\n  file: a.csv\n")),
                     ContainsSubstring("workload.prompt_tokens: the requests of workload.file have their lengths"));
-  CHECK_THROWS_WITH(read(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: replay\n")),
+  CHECK_THROWS_WITH(scenario_from(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: replay\n")),
                     ContainsSubstring("replay needs workload.file"));
   CHECK_THROWS_WITH(
-      read(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: bursty\n")),
+      scenario_from(with("  prompt_tokens: 5\n  output_tokens: 5\n  arrival: bursty\n")),
       ContainsSubstring("workload.requests_per_second: missing") && ContainsSubstring("workload.burstiness: missing"));
 }
 
 TEST_CASE("a workload of requests without their number is told so") {
   for (const char* workload : {"{file: a.csv, arrival: replay}", "{prompt_tokens: 5, output_tokens: 5}"}) {
     const std::string text = "schema: dculab/scenario/1\nquestion: q\nmodel: m\nmachine: z100\nworkload: ";
-    CHECK_THROWS_WITH(read(text + workload + "\n"), ContainsSubstring("workload.requests: missing"));
+    CHECK_THROWS_WITH(scenario_from(text + workload + "\n"), ContainsSubstring("workload.requests: missing"));
   }
 }
 
 TEST_CASE("a sweep is every combination, first axis slowest") {
-  const std::vector<SweepPoint> points = sweep_points(read(kStep));
+  const std::vector<SweepPoint> points = sweep_points(scenario_from(kStep));
   REQUIRE(points.size() == 6);
   CHECK(points[0].choices == std::vector<Override>{{"kv_cache.block_size", "1"}, {"model.num_key_value_heads", "8"}});
   CHECK(points[1].scenario.model.overrides.at("num_key_value_heads") == 32);
   CHECK(points[5].scenario.options.block_size == 128);
   CHECK(points[5].scenario.sweep.empty());
   CHECK(points[5].scenario.model.name == "llama-3-8b");
-  CHECK(sweep_points(read(kServing)).size() == 1);
+  CHECK(sweep_points(scenario_from(kServing)).size() == 1);
 }
 
 TEST_CASE("a section as an axis leaves what other axes say of its keys, in any order") {
   const std::string section = "  deployment: [{tensor_parallel_size: 4}, {data_parallel_size: 4}]\n";
   const std::string key = "  deployment.routing: [round_robin, random]\n";
   for (const std::string& axes : {section + key, key + section}) {
-    const std::vector<SweepPoint> points = sweep_points(read(kServing + "sweep:\n" + axes));
+    const std::vector<SweepPoint> points = sweep_points(scenario_from(kServing + "sweep:\n" + axes));
     REQUIRE(points.size() == 4);
     for (const SweepPoint& point : points)
       for (const auto& [axis, value] : point.choices) {
@@ -188,7 +188,7 @@ TEST_CASE("a section as an axis leaves what other axes say of its keys, in any o
 }
 
 TEST_CASE("every key can be an axis") {
-  Scenario scenario = read(kStep);
+  Scenario scenario = scenario_from(kStep);
   const std::vector<Override> changes{{"kv_cache.block_size", "64"},
                                       {"kv_cache.dtype", "bf16"},
                                       {"model.num_key_value_heads", "2"},
@@ -230,47 +230,48 @@ TEST_CASE("every key can be an axis") {
 }
 
 TEST_CASE("--set overrides, adds and stops a sweep") {
-  CHECK(read(kStep, {"kv_cache.block_size=32"}).options.block_size == 32);
-  CHECK(read(kStep, {"kv_cache.block_size=32"}).sweep.size() == 1);
-  CHECK(read(kStep, {"sweep.kv_cache.block_size=[4, 8]"}).sweep[0].values == std::vector<std::string>{"4", "8"});
-  CHECK(read(kStep, {"sweep.workload.batch=[4, 8]"}).sweep.size() == 3);
-  CHECK(read(kServing, {"machine=mi50"}).machines == std::vector<std::string>{"mi50"});
-  CHECK(read(kServing, {"machines=[mi50, z100]"}).machines == std::vector<std::string>{"mi50", "z100"});
-  CHECK(read(kServing, {"weights=bf16"}).weights == WeightFormat{Dtype::bf16, 0});
-  CHECK(read(kStep, {"model.head_dim=64"}).model.name == "llama-3-8b");
-  const Scenario other = read(kServing, {"model=llama-2-7b"});
+  CHECK(scenario_from(kStep, {"kv_cache.block_size=32"}).options.block_size == 32);
+  CHECK(scenario_from(kStep, {"kv_cache.block_size=32"}).sweep.size() == 1);
+  CHECK(scenario_from(kStep, {"sweep.kv_cache.block_size=[4, 8]"}).sweep[0].values ==
+        std::vector<std::string>{"4", "8"});
+  CHECK(scenario_from(kStep, {"sweep.workload.batch=[4, 8]"}).sweep.size() == 3);
+  CHECK(scenario_from(kServing, {"machine=mi50"}).machines == std::vector<std::string>{"mi50"});
+  CHECK(scenario_from(kServing, {"machines=[mi50, z100]"}).machines == std::vector<std::string>{"mi50", "z100"});
+  CHECK(scenario_from(kServing, {"weights=bf16"}).weights == WeightFormat{Dtype::bf16, 0});
+  CHECK(scenario_from(kStep, {"model.head_dim=64"}).model.name == "llama-3-8b");
+  const Scenario other = scenario_from(kServing, {"model=llama-2-7b"});
   CHECK(other.model.name == "llama-2-7b");
   CHECK(other.model.overrides.at("num_key_value_heads") == 4);
-  CHECK(read(kStep, {"objective={maximize: tokens_per_second}"}).objective.goal == Goal::maximize);
+  CHECK(scenario_from(kStep, {"objective={maximize: tokens_per_second}"}).objective.goal == Goal::maximize);
 }
 
 TEST_CASE("errors of --set name it") {
-  CHECK_THROWS_WITH(read(kStep, {"kv_cache.blok_size=32"}),
+  CHECK_THROWS_WITH(scenario_from(kStep, {"kv_cache.blok_size=32"}),
                     "--set kv_cache.blok_size=32: kv_cache.blok_size: unknown key; did you mean 'block_size'?");
-  CHECK_THROWS_WITH(read(kStep, {"kv_cache.block_size=3"}),
+  CHECK_THROWS_WITH(scenario_from(kStep, {"kv_cache.block_size=3"}),
                     "--set kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two");
-  CHECK_THROWS_WITH(read(kStep, {"foo.bar=1"}), ContainsSubstring("--set foo.bar=1: foo: unknown key"));
-  CHECK_THROWS_WITH(read(kStep, {"question.x=1"}),
+  CHECK_THROWS_WITH(scenario_from(kStep, {"foo.bar=1"}), ContainsSubstring("--set foo.bar=1: foo: unknown key"));
+  CHECK_THROWS_WITH(scenario_from(kStep, {"question.x=1"}),
                     ContainsSubstring("--set question.x=1: question.x: what it belongs"));
-  CHECK_THROWS_WITH(read(kStep, {"weights="}), ContainsSubstring("--set weights=: weights: has no value"));
+  CHECK_THROWS_WITH(scenario_from(kStep, {"weights="}), ContainsSubstring("--set weights=: weights: has no value"));
   CHECK_THROWS_WITH(
-      read(kStep, {"machines=[a, b"}),
+      scenario_from(kStep, {"machines=[a, b"}),
       ContainsSubstring("--set machines=[a, b:1: a list or map stands where a key should; is a bracket not closed?"));
-  CHECK_THROWS_WITH(read(kStep, {"nonsense"}), ContainsSubstring("--set nonsense: must be key=value"));
-  CHECK_THROWS_WITH(read(kStep, {"a..b=1"}), ContainsSubstring("must be key=value"));
-  CHECK_THROWS_WITH(read(kStep, {"machines=[a]"}), ContainsSubstring("machine stands there too"));
+  CHECK_THROWS_WITH(scenario_from(kStep, {"nonsense"}), ContainsSubstring("--set nonsense: must be key=value"));
+  CHECK_THROWS_WITH(scenario_from(kStep, {"a..b=1"}), ContainsSubstring("must be key=value"));
+  CHECK_THROWS_WITH(scenario_from(kStep, {"machines=[a]"}), ContainsSubstring("machine stands there too"));
 }
 
 TEST_CASE("a bad value of an axis is reported where it stands") {
   std::string yaml = kStep;
   yaml.replace(yaml.find("[1, 16, 128]"), 12, "[1, 17, 1024]");
-  CHECK_THROWS_WITH(read(yaml),
+  CHECK_THROWS_WITH(scenario_from(yaml),
                     "s.yaml:11:28: kv_cache.block_size: '17' is not a power of two\n"
                     "s.yaml:11:32: kv_cache.block_size: '1024' is out of range; it must be at least 1 and at most 256");
 }
 
 TEST_CASE("options are the defaults with what the scenario says") {
-  const Scenario scenario = read(kStep);
+  const Scenario scenario = scenario_from(kStep);
   ModelShape model;
   model.dtype = Dtype::bf16;
   set_layers(model, 2, LayerKind{});
@@ -280,8 +281,8 @@ TEST_CASE("options are the defaults with what the scenario says") {
   CHECK(options.activation_dtype == Dtype::f32);
   CHECK(options.attention_split.partition_tokens == 256);
   CHECK(options.weights == WeightFormat{Dtype::int4, 128});
-  CHECK(resolve_options(read(kServing), model).weights == WeightFormat{Dtype::bf16, 0});
-  const ModelShape changed = resolve_model(model, read(kServing).model);
+  CHECK(resolve_options(scenario_from(kServing), model).weights == WeightFormat{Dtype::bf16, 0});
+  const ModelShape changed = resolve_model(model, scenario_from(kServing).model);
   CHECK(changed.kinds[0].gqa().heads.num_key_value_heads == 4);
 }
 

@@ -25,7 +25,7 @@ std::string refused(const std::string& text) {
   }
 }
 
-std::string with(const std::string& from, const std::string& to) {
+std::string run_with(const std::string& from, const std::string& to) {
   std::string row = kRun;
   return kRunsHeader + row.replace(row.find(from), from.size(), to);
 }
@@ -51,14 +51,14 @@ TEST_CASE("the shipped served runs are read whole") {
 
 TEST_CASE("a wrong row of served runs is refused with its line") {
   CHECK_THAT(refused(""), ContainsSubstring("is empty"));
-  CHECK_THAT(refused(with("5+10", "5+")), ContainsSubstring("r.csv:2: requests_per_second"));
-  CHECK_THAT(refused(with("5+10", "")), ContainsSubstring("requests_per_second: missing"));
-  CHECK_THAT(refused(with("5+10", "5+-1")), ContainsSubstring("out of range"));
-  CHECK_THAT(refused(with("5+10", "1e9")), ContainsSubstring("at most 4194304 requests"));
-  CHECK_THAT(refused(with("3993.18", "0")), ContainsSubstring("r.csv:2: measured_ms"));
-  CHECK_THAT(refused(with("3330.5", "nan")), ContainsSubstring("predicted_by_b"));
-  CHECK_THAT(refused(with("e2e_mean", "e2e_p95")), ContainsSubstring("metric: 'e2e_p95' is not known"));
-  CHECK_THAT(refused(with("True", "maybe")), ContainsSubstring("cpu_offload"));
+  CHECK_THAT(refused(run_with("5+10", "5+")), ContainsSubstring("r.csv:2: requests_per_second"));
+  CHECK_THAT(refused(run_with("5+10", "")), ContainsSubstring("requests_per_second: missing"));
+  CHECK_THAT(refused(run_with("5+10", "5+-1")), ContainsSubstring("out of range"));
+  CHECK_THAT(refused(run_with("5+10", "1e9")), ContainsSubstring("at most 4194304 requests"));
+  CHECK_THAT(refused(run_with("3993.18", "0")), ContainsSubstring("r.csv:2: measured_ms"));
+  CHECK_THAT(refused(run_with("3330.5", "nan")), ContainsSubstring("predicted_by_b"));
+  CHECK_THAT(refused(run_with("e2e_mean", "e2e_p95")), ContainsSubstring("metric: 'e2e_p95' is not known"));
+  CHECK_THAT(refused(run_with("True", "maybe")), ContainsSubstring("cpu_offload"));
   CHECK_THAT(refused(kRunsHeader + kRun + kRun), ContainsSubstring("r.csv:3: metric: this stage's stands on line 2"));
   CHECK_THAT(refused("predict_a," + kRunsHeader + "1," + kRun), ContainsSubstring("predict_a: unknown key"));
   CHECK_THAT(refused("predicted_by_b," + kRunsHeader + "1," + kRun), ContainsSubstring("stands twice"));

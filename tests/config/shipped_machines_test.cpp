@@ -8,6 +8,7 @@
 #include "files/input.hpp"
 #include "sim/calibration/figure_scale.hpp"
 #include "sim/hardware/device_link.hpp"
+#include "tests/config/shipped_machine.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
@@ -20,10 +21,6 @@ std::vector<sim::Machine> shipped_machines() {
   for (const fs::directory_entry& entry : fs::directory_iterator(DCULAB_SOURCE_DIR "/hwmodels"))
     if (entry.path().extension() == ".yaml") machines.push_back(read_machine_file(entry.path()));
   return machines;
-}
-
-sim::Machine shipped(const std::string& name) {
-  return read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml");
 }
 
 TEST_CASE("the machines that the documents name are shipped") {

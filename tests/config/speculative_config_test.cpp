@@ -10,42 +10,42 @@ using namespace dculab::config;
 
 namespace {
 
-constexpr const char* kHead =
+constexpr const char* kDecodeHead =
     "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: z100\n"
     "workload: {phase: decode, batch: 4, context_tokens: 100}\n";
 
-Scenario read(const std::string& config) {
-  return read_scenario("s.yaml",
-                       parse_yaml("s.yaml", std::string(kHead) + "engine:\n  speculative_config: " + config + "\n"));
+Scenario read_speculation(const std::string& config) {
+  return read_scenario(
+      "s.yaml", parse_yaml("s.yaml", std::string(kDecodeHead) + "engine:\n  speculative_config: " + config + "\n"));
 }
 
 void check_refused(const std::string& config, const std::string& why) {
   INFO(config);
-  CHECK_THROWS_WITH(read(config), ContainsSubstring("s.yaml:") && ContainsSubstring(why));
+  CHECK_THROWS_WITH(read_speculation(config), ContainsSubstring("s.yaml:") && ContainsSubstring(why));
 }
 
 }  // namespace
 
 TEST_CASE("a draft model, its tokens and its acceptance are read") {
-  const Scenario scenario =
-      read("{method: draft_model, model: qwen3-0.6b, weights: int8, num_speculative_tokens: 4, acceptance: 0.8}");
+  const Scenario scenario = read_speculation(
+      "{method: draft_model, model: qwen3-0.6b, weights: int8, num_speculative_tokens: 4, acceptance: 0.8}");
   const SpeculativeConfig& config = scenario.options.speculative_config;
   CHECK(config.method == SpeculativeMethod::draft_model);
   CHECK(config.shape == chain_shape(4));
   CHECK(scenario.speculation.model == "qwen3-0.6b");
   CHECK(scenario.speculation.weights->dtype == Dtype::int8);
   CHECK(scenario.speculation.acceptance.by_depth == std::vector<double>{0.8});
-  CHECK(read("{method: ngram, num_speculative_tokens: 3, prompt_lookup_min: 2, prompt_lookup_max: 5}")
+  CHECK(read_speculation("{method: ngram, num_speculative_tokens: 3, prompt_lookup_min: 2, prompt_lookup_max: 5}")
             .options.speculative_config.prompt_lookup_max == 5);
 }
 
 TEST_CASE("a tree is read as vLLM has it, or as branches of levels") {
   const int branches[] = {4, 2, 1};
-  CHECK(read("{method: medusa, speculative_token_tree: 4x2x1}").options.speculative_config.shape ==
+  CHECK(read_speculation("{method: medusa, speculative_token_tree: 4x2x1}").options.speculative_config.shape ==
         full_tree_shape(branches));
-  CHECK(read("{method: medusa, speculative_token_tree: '[(0,), (1,), (0, 0)]'}")
+  CHECK(read_speculation("{method: medusa, speculative_token_tree: '[(0,), (1,), (0, 0)]'}")
             .options.speculative_config.shape.num_tokens() == 3);
-  CHECK(read("{method: medusa, num_speculative_tokens: 3, speculative_token_tree: 2x1x1}")
+  CHECK(read_speculation("{method: medusa, num_speculative_tokens: 3, speculative_token_tree: 2x1x1}")
             .options.speculative_config.num_speculative_tokens() == 3);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("the shape of a draft is written as it is read") {
 
 TEST_CASE("acceptance is a rate, rates by position, by rank, or a trace's") {
   const auto acceptance = [](const std::string& text) {
-    return read("{method: medusa, speculative_token_tree: 2x2, acceptance: " + text + "}").speculation;
+    return read_speculation("{method: medusa, speculative_token_tree: 2x2, acceptance: " + text + "}").speculation;
   };
   CHECK(acceptance("[0.9, 0.5]").acceptance.by_depth == std::vector<double>{0.9, 0.5});
   const SpeculationChoice both = acceptance("{by_position: 0.7, by_rank: [0.7, 0.2]}");
@@ -68,17 +68,17 @@ TEST_CASE("acceptance is a rate, rates by position, by rank, or a trace's") {
   CHECK(both.acceptance.by_rank == std::vector<double>{0.7, 0.2});
   CHECK(acceptance("{from_trace: run.jsonl}").trace == "run.jsonl");
   // What a measurement forces is what it accepts.
-  CHECK(read("{method: ngram, num_speculative_tokens: 2, rejection_sample_method: synthetic, "
-             "synthetic_acceptance_rates: [0.8]}")
+  CHECK(read_speculation("{method: ngram, num_speculative_tokens: 2, rejection_sample_method: synthetic, "
+                         "synthetic_acceptance_rates: [0.8]}")
             .speculation.acceptance.by_depth == std::vector<double>{0.8});
 }
 
 TEST_CASE("no tokens are no drafts") {
-  CHECK_FALSE(read("{method: mtp, num_speculative_tokens: 0}").options.speculative_config.enabled());
+  CHECK_FALSE(read_speculation("{method: mtp, num_speculative_tokens: 0}").options.speculative_config.enabled());
 }
 
 TEST_CASE("drafts can be swept as any key") {
-  const std::string swept = std::string(kHead) +
+  const std::string swept = std::string(kDecodeHead) +
                             "engine: {speculative_config: {method: mtp, num_speculative_tokens: 1, acceptance: 0.9}}\n"
                             "sweep:\n  engine.speculative_config.num_speculative_tokens: [1, 2]\n"
                             "  engine.speculative_config.acceptance: [0.8, 0.9]\n";

@@ -8,14 +8,11 @@
 #include "core/error.hpp"
 #include "lower/vllm/kernels.hpp"
 #include "sim/hardware/figure.hpp"
+#include "tests/config/shipped_machine.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::config {
 namespace {
-
-sim::Machine shipped(const std::string& name) {
-  return read_machine_file(DCULAB_SOURCE_DIR "/hwmodels/" + name + ".yaml");
-}
 
 Node figure(const std::string& key, const std::string& value) {
   Node node;
@@ -25,7 +22,7 @@ Node figure(const std::string& key, const std::string& value) {
   return node;
 }
 
-sim::Machine with(sim::Machine machine, const std::string& key, const std::string& value) {
+sim::Machine with_figure(sim::Machine machine, const std::string& key, const std::string& value) {
   ProblemList problems("s.yaml");
   const std::vector<Node> figures{figure(key, value)};
   set_stack_figures(machine, figures, problems);
@@ -33,9 +30,9 @@ sim::Machine with(sim::Machine machine, const std::string& key, const std::strin
   return machine;
 }
 
-std::string refusal(const std::string& key, const std::string& value) {
+std::string refusal_of_figure(const std::string& key, const std::string& value) {
   try {
-    with(shipped("z100"), key, value);
+    with_figure(shipped("z100"), key, value);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -43,7 +40,7 @@ std::string refusal(const std::string& key, const std::string& value) {
 }
 
 TEST_CASE("a scenario has the last word about what a stack reaches") {
-  const sim::Machine machine = with(shipped("k100-ai"), "reached.matmul_compute", "0.5");
+  const sim::Machine machine = with_figure(shipped("k100-ai"), "reached.matmul_compute", "0.5");
   CHECK(machine.stack.reached.matmul_compute == 0.5);
   CHECK(*sim::source_of(machine, "stack.reached.matmul_compute") == "assumed: set by the scenario");
   CHECK(machine.reached.at("all").matmul_compute == 0.8);  // what the file says stays
@@ -51,24 +48,25 @@ TEST_CASE("a scenario has the last word about what a stack reaches") {
 
 TEST_CASE("figures of a stack take units, and factors of what they are") {
   sim::Machine machine = shipped("z100");
-  CHECK(with(machine, "host.per_step", "1 ms").stack.host_per_step == Seconds(1e-3));
+  CHECK(with_figure(machine, "host.per_step", "1 ms").stack.host_per_step == Seconds(1e-3));
   // Left to the machine, it is a factor of the machine's.
-  CHECK(with(machine, "host.per_step", "2 x").stack.host_per_step == 2 * machine.overheads.host_per_step);
-  CHECK(with(machine, "kernels_per_op", "3").stack.kernels_per_op == 3);
-  CHECK(with(machine, "reached.overlap", "0.5 x").stack.reached.overlap == Approx(0.4));
-  CHECK(with(machine, "reached.block_lookup", "20 ns").stack.reached.block_lookup == Seconds(20e-9));
-  CHECK(with(machine, "unfused.activation_scale", "2").stack.kernels.unfused.activation_scale == 2);
+  CHECK(with_figure(machine, "host.per_step", "2 x").stack.host_per_step == 2 * machine.overheads.host_per_step);
+  CHECK(with_figure(machine, "kernels_per_op", "3").stack.kernels_per_op == 3);
+  CHECK(with_figure(machine, "reached.overlap", "0.5 x").stack.reached.overlap == Approx(0.4));
+  CHECK(with_figure(machine, "reached.block_lookup", "20 ns").stack.reached.block_lookup == Seconds(20e-9));
+  CHECK(with_figure(machine, "unfused.activation_scale", "2").stack.kernels.unfused.activation_scale == 2);
 }
 
 TEST_CASE("what is no figure of a stack is refused with those that are") {
-  CHECK(refusal("reached.matmul_comptue", "0.5") ==
+  CHECK(refusal_of_figure("reached.matmul_comptue", "0.5") ==
         "s.yaml: stack.reached.matmul_comptue: no figure of a stack; did you mean 'reached.matmul_compute'?");
-  CHECK_THAT(refusal("colour", "red"),
+  CHECK_THAT(refusal_of_figure("colour", "red"),
              ContainsSubstring("known are entries.compress_kernels, entries.half_kernels, ") &&
                  ContainsSubstring("reached.undisturbed"));
-  CHECK_THAT(refusal("reached.overlap", "1.5"), ContainsSubstring("stack.reached.overlap: '1.5' is out of range"));
-  CHECK_THAT(refusal("host.per_step", "3"), ContainsSubstring("stack.host.per_step: "));
-  CHECK_THAT(refusal("kernels_per_op", "1000 x"), ContainsSubstring("'1000 x' takes it out of range"));
+  CHECK_THAT(refusal_of_figure("reached.overlap", "1.5"),
+             ContainsSubstring("stack.reached.overlap: '1.5' is out of range"));
+  CHECK_THAT(refusal_of_figure("host.per_step", "3"), ContainsSubstring("stack.host.per_step: "));
+  CHECK_THAT(refusal_of_figure("kernels_per_op", "1000 x"), ContainsSubstring("'1000 x' takes it out of range"));
 }
 
 TEST_CASE("parameters of a stack's kernels are set by name, to what the kernel can have") {
@@ -80,14 +78,14 @@ TEST_CASE("parameters of a stack's kernels are set by name, to what the kernel c
     return of.stack.kernels.parameters[lower::vllm::kTritonUnified3d.parameters.back()];
   };
   CHECK(segments(machine) == 16);
-  CHECK(segments(with(machine, begin + "segments", "64")) == 64);
+  CHECK(segments(with_figure(machine, begin + "segments", "64")) == 64);
   const auto refused = [&machine](const std::string& key, const std::string& value, const std::string& message) {
-    CHECK_THROWS_WITH(with(machine, key, value), ContainsSubstring(message));
+    CHECK_THROWS_WITH(with_figure(machine, key, value), ContainsSubstring(message));
   };
   refused(begin + "segments", "48", "'48' is none that the kernel can have; it takes 2, 4, 8");
   refused(begin + "segments", "many", "not a whole number");
   refused(begin + "rows", "64", "no parameter of a kernel of triton; known are " + begin + "block_m");
-  CHECK_THROWS_WITH(with(shipped("z100"), begin + "segments", "64"), ContainsSubstring("its kernels have none"));
+  CHECK_THROWS_WITH(with_figure(shipped("z100"), begin + "segments", "64"), ContainsSubstring("its kernels have none"));
 }
 
 TEST_CASE("what went to the stack is refused as a figure of the machine, and said where it is") {

@@ -29,7 +29,7 @@ defaults: {block_size: 64}
 limits: {kv_cache_dtypes: [f16], weight_dtypes: [f16, int4], alibi: false}
 )";
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
+std::string text_with(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
@@ -69,13 +69,13 @@ TEST_CASE("a stack file chooses parameters of its kernels") {
   const lower::KernelParameter& size = lower::vllm::kPagedAttention.parameters.front();
   CHECK(read_stack("mine.yaml", kStack).kernels.parameters[size] == 512);
   const std::string chosen =
-      with(kStack, "split:", "parameters: {vllm_paged_attention: {partition_size: 256}}\nsplit:");
+      text_with(kStack, "split:", "parameters: {vllm_paged_attention: {partition_size: 256}}\nsplit:");
   CHECK(read_stack("mine.yaml", chosen).kernels.parameters[size] == 256);
 }
 
 TEST_CASE("a wrong stack file is refused with what is offered") {
   const auto refused = [](const std::string& from, const std::string& to, const std::string& message) {
-    CHECK_THROWS_WITH(read_stack("mine.yaml", with(kStack, from, to)), ContainsSubstring(message));
+    CHECK_THROWS_WITH(read_stack("mine.yaml", text_with(kStack, from, to)), ContainsSubstring(message));
   };
   refused("vllm_paged_attention", "vllm_paged_atention", "did you mean 'vllm_paged_attention'?");
   refused("[flash_attention_2]", "[vllm_paged_attention]",

@@ -9,7 +9,7 @@
 namespace dculab::config {
 namespace {
 
-ModelShape small_model(int layers = 3) {
+ModelShape imported_model(int layers = 3) {
   ModelShape model;
   model.name = "small";
   model.hidden_size = 256;
@@ -62,7 +62,7 @@ class Stream {
 
 ProfiledWork decode_work(int layers = 3) {
   ProfiledWork work;
-  work.model = small_model(layers);
+  work.model = imported_model(layers);
   work.context = 100;
   work.growth = 1;
   return work;
@@ -74,7 +74,7 @@ std::size_t steps_in(const Profile& profile, const ProfiledWork& work) {
       .size();
 }
 
-std::string refusal(const Profile& profile, const ProfiledWork& work, const ImportChoices& choices = {}) {
+std::string refusal_of_import(const Profile& profile, const ProfiledWork& work, const ImportChoices& choices = {}) {
   try {
     static_cast<void>(import_steps(profile, work, choices));
     return "accepted";
@@ -166,7 +166,7 @@ TEST_CASE("a model of another depth matches nowhere, with or without an embeddin
     CHECK(steps_in(bare.profile(), decode_work(layers)) == 0);
     CHECK(steps_in(bare.profile(), decode_work(3)) == 2);
   }
-  CHECK_THAT(refusal(Stream().step().profile(), decode_work(4)),
+  CHECK_THAT(refusal_of_import(Stream().step().profile(), decode_work(4)),
              ContainsSubstring("p.csv: no whole step of small (4 layers, 12 ops) among 33 kernels (activation 3, "
                                "attention_decode 3, embedding 1, matmul 13, norm 7, rope_and_cache 6); give the "
                                "profiled --model and --phase, or record more steps."));
@@ -199,7 +199,7 @@ TEST_CASE("a period reaches to the next step and counts what stands between; the
   CHECK(imported.rows.front().repeats == 2);
   CHECK(imported.rows.front().duration.value() * 1e6 == Approx(1 + 3 * 26 + 1 + 9 + 33 + 4 + 1));
   CHECK(imported.summary.other_kernels == 2);
-  CHECK_THAT(refusal(Stream().step().profile(), decode_work(), choices),
+  CHECK_THAT(refusal_of_import(Stream().step().profile(), decode_work(), choices),
              ContainsSubstring("p.csv: 1 whole step, none with another right behind it"));
 }
 
@@ -247,20 +247,20 @@ TEST_CASE("a prefill may be a chunk of its context") {
 TEST_CASE("what cannot be known is refused") {
   Stream stream;
   stream.step().step(3, "prefill_attention_kernel").step();
-  CHECK_THAT(refusal(stream.profile(), decode_work()),
+  CHECK_THAT(refusal_of_import(stream.profile(), decode_work()),
              ContainsSubstring("another kind of step stands between whole steps 1 and 2"));
   ProfiledWork constant = decode_work();
   constant.growth = 0;
-  CHECK(refusal(stream.profile(), constant) == "accepted");
+  CHECK(refusal_of_import(stream.profile(), constant) == "accepted");
   ImportChoices skip;
   skip.skip_steps = 2;
-  CHECK(refusal(stream.profile(), constant, skip) == "--skip-steps 2: p.csv holds 2 whole steps; skip fewer");
+  CHECK(refusal_of_import(stream.profile(), constant, skip) == "--skip-steps 2: p.csv holds 2 whole steps; skip fewer");
 
   Stream many;
   for (int step = 0; step < 5; ++step) many.step();
   ProfiledWork longest = decode_work();
   longest.context = 1023;
-  CHECK_THAT(refusal(many.profile(), longest), ContainsSubstring("grows to 1025 tokens, more than"));
+  CHECK_THAT(refusal_of_import(many.profile(), longest), ContainsSubstring("grows to 1025 tokens, more than"));
 }
 
 TEST_CASE("too much time that serves no op is refused") {
@@ -272,12 +272,12 @@ TEST_CASE("too much time that serves no op is refused") {
       .layer()
       .add("rms_norm_kernel")
       .add("gemm", 9000);
-  CHECK(refusal(stream.profile(), decode_work()) ==
+  CHECK(refusal_of_import(stream.profile(), decode_work()) ==
         "p.csv: 1 kernels that serve no op take 25.2 % of the steps' kernel time, more than 10.0 % (the longest: "
         "my_fused_everything); compare the names with dculab import --list-kernels, or allow more with --max-other");
   ImportChoices lenient;
   lenient.most_other = 0.3;
-  CHECK(refusal(stream.profile(), decode_work(), lenient) == "accepted");
+  CHECK(refusal_of_import(stream.profile(), decode_work(), lenient) == "accepted");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace dculab::config {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_trace(const std::string& text) {
   try {
     static_cast<void>(read_trace("t.jsonl", text));
     return "";
@@ -106,7 +106,7 @@ TEST_CASE("what became of drafts is kept, and nothing is written of steps withou
   CHECK(read.steps[1].drafting == Seconds(0.25));
   std::string wrong = text;
   wrong.replace(wrong.find("[2,2]"), 5, "[2,3]");
-  CHECK_THAT(refusal(wrong), ContainsSubstring("by_position: must be pairs of [tested, accepted]"));
+  CHECK_THAT(refusal_of_trace(wrong), ContainsSubstring("by_position: must be pairs of [tested, accepted]"));
 }
 
 TEST_CASE("what was guessed is kept, and steps without guesses do not mention it") {
@@ -124,7 +124,7 @@ TEST_CASE("what was guessed is kept, and steps without guesses do not mention it
   CHECK((slices[0].num_draft_tokens == 0 && slices[0].num_tree_tokens == 0));
   CHECK((slices[1].num_new_tokens == 4 && slices[1].num_draft_tokens == 3 && slices[1].num_tree_tokens == 0));
   tree.num_tree_tokens = 5;
-  CHECK_THAT(refusal(trace_json_lines(trace)), ContainsSubstring("num_tree_tokens: must be of a decode"));
+  CHECK_THAT(refusal_of_trace(trace_json_lines(trace)), ContainsSubstring("num_tree_tokens: must be of a decode"));
   CHECK((slices[2].num_new_tokens == 7 && slices[2].num_draft_tokens == 6 && slices[2].num_tree_tokens == 9));
 }
 
@@ -139,26 +139,30 @@ TEST_CASE("a few lines cannot ask for more memory than the file says") {
   text.resize(text.find('\n', text.find('\n') + 1) + 1);  // the header and one step
   const std::string step = text.substr(text.find('\n') + 1);
   for (int line = 3; line <= 130; ++line) text += step;
-  CHECK_THAT(refusal(text), ContainsSubstring("t.jsonl:130: its steps have more than 8388608 sequences"));
+  CHECK_THAT(refusal_of_trace(text), ContainsSubstring("t.jsonl:130: its steps have more than 8388608 sequences"));
 }
 
 TEST_CASE("a wrong trace is refused with its line") {
-  CHECK_THAT(refusal(""), ContainsSubstring("t.jsonl: is empty"));
-  CHECK_THAT(refusal("{\"schema\": \"dculab/machine/1\"}\n"), ContainsSubstring("t.jsonl:1: schema:"));
-  CHECK_THAT(refusal("[1]\n"), ContainsSubstring("t.jsonl:1: must be a map"));
-  CHECK_THAT(refusal(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: seconds: missing"));
-  CHECK_THAT(refusal(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: secs: unknown key"));
-  CHECK_THAT(refusal(changed("\"block_size\":32", "\"block_size\":33")), ContainsSubstring("power of two"));
-  CHECK_THAT(refusal(changed("\"num_key_value_heads\":2", "\"num_key_value_heads\":3")),
+  CHECK_THAT(refusal_of_trace(""), ContainsSubstring("t.jsonl: is empty"));
+  CHECK_THAT(refusal_of_trace("{\"schema\": \"dculab/machine/1\"}\n"), ContainsSubstring("t.jsonl:1: schema:"));
+  CHECK_THAT(refusal_of_trace("[1]\n"), ContainsSubstring("t.jsonl:1: must be a map"));
+  CHECK_THAT(refusal_of_trace(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: seconds: missing"));
+  CHECK_THAT(refusal_of_trace(changed("\"seconds\":", "\"secs\":")), ContainsSubstring("t.jsonl:2: secs: unknown key"));
+  CHECK_THAT(refusal_of_trace(changed("\"block_size\":32", "\"block_size\":33")), ContainsSubstring("power of two"));
+  CHECK_THAT(refusal_of_trace(changed("\"num_key_value_heads\":2", "\"num_key_value_heads\":3")),
              ContainsSubstring("not a multiple"));
-  CHECK_THAT(refusal(changed("\"seconds\":0.3333333333333333", "\"seconds\":0")), ContainsSubstring("out of range"));
-  CHECK_THAT(refusal(changed("\"seconds\":0.3333333333333333", "\"seconds\":1e999")), ContainsSubstring("t.jsonl:2"));
-  CHECK_THAT(refusal(changed("\"count\":3", "\"count\":99999999")), ContainsSubstring("out of range"));
-  CHECK_THAT(refusal(changed("\"repeats\":7", "\"repeats\":7,\"repeats\":8")), ContainsSubstring("stands twice"));
-  CHECK_THAT(refusal(changed("gptq-int4-g32", "gptq-f9")), ContainsSubstring("not a weight format"));
-  CHECK_THAT(refusal(changed("\"qkv_proj\"", "\"q_proj\"")), ContainsSubstring("t.jsonl:2: ops: must be those"));
+  CHECK_THAT(refusal_of_trace(changed("\"seconds\":0.3333333333333333", "\"seconds\":0")),
+             ContainsSubstring("out of range"));
+  CHECK_THAT(refusal_of_trace(changed("\"seconds\":0.3333333333333333", "\"seconds\":1e999")),
+             ContainsSubstring("t.jsonl:2"));
+  CHECK_THAT(refusal_of_trace(changed("\"count\":3", "\"count\":99999999")), ContainsSubstring("out of range"));
+  CHECK_THAT(refusal_of_trace(changed("\"repeats\":7", "\"repeats\":7,\"repeats\":8")),
+             ContainsSubstring("stands twice"));
+  CHECK_THAT(refusal_of_trace(changed("gptq-int4-g32", "gptq-f9")), ContainsSubstring("not a weight format"));
+  CHECK_THAT(refusal_of_trace(changed("\"qkv_proj\"", "\"q_proj\"")),
+             ContainsSubstring("t.jsonl:2: ops: must be those"));
   const std::string text = trace_json_lines(small_trace());
-  CHECK_THAT(refusal(text.substr(0, text.size() - 20)), ContainsSubstring("t.jsonl:3:"));
+  CHECK_THAT(refusal_of_trace(text.substr(0, text.size() - 20)), ContainsSubstring("t.jsonl:3:"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace dculab::config {
 namespace {
 
 // What is wrong with a text, "" when nothing is.
-std::string refusal(Dimension dimension, const std::string& text) {
+std::string refusal_of_quantity(Dimension dimension, const std::string& text) {
   try {
     static_cast<void>(parse_in(dimension, text));
     return "";
@@ -40,9 +40,9 @@ TEST_CASE("no unit is accepted for another dimension or with another case") {
       if (dimension == unit.dimension) continue;
       const std::string symbol(unit.symbol);
       INFO(symbol);
-      CHECK_THAT(refusal(dimension, "3 " + symbol), ContainsSubstring("write"));
+      CHECK_THAT(refusal_of_quantity(dimension, "3 " + symbol), ContainsSubstring("write"));
     }
-  CHECK_THAT(refusal(Dimension::bytes, "1 GB/s"), ContainsSubstring("'1 GB/s' is a bandwidth, not a size"));
+  CHECK_THAT(refusal_of_quantity(Dimension::bytes, "1 GB/s"), ContainsSubstring("'1 GB/s' is a bandwidth, not a size"));
 }
 
 TEST_CASE("GB is decimal and GiB is binary") {
@@ -75,14 +75,14 @@ TEST_CASE("slips get a hint") {
                                                                {"4 GiB ", "unknown unit 'GiB '"}};
   for (const auto& [text, message] : sizes) {
     INFO(text);
-    CHECK_THAT(refusal(Dimension::bytes, text), ContainsSubstring(message));
+    CHECK_THAT(refusal_of_quantity(Dimension::bytes, text), ContainsSubstring(message));
   }
-  CHECK_THAT(refusal(Dimension::bandwidth, "900 GBps"), ContainsSubstring("write 'GB/s'"));
-  CHECK_THAT(refusal(Dimension::bandwidth, "900 Gb/s"), ContainsSubstring("write 'GB/s'"));
-  CHECK_THAT(refusal(Dimension::flop_rate, "15 TFLOPS"), ContainsSubstring("write 'TFLOP/s'"));
-  CHECK_THAT(refusal(Dimension::flop_rate, "392 TOPS"), ContainsSubstring("write 'TFLOP/s'"));
-  CHECK_THAT(refusal(Dimension::seconds, "3 \xc2\xb5s"), ContainsSubstring("write 'us'"));
-  CHECK_THAT(refusal(Dimension::seconds, "3 MS"), ContainsSubstring("write 'ms'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::bandwidth, "900 GBps"), ContainsSubstring("write 'GB/s'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::bandwidth, "900 Gb/s"), ContainsSubstring("write 'GB/s'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::flop_rate, "15 TFLOPS"), ContainsSubstring("write 'TFLOP/s'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::flop_rate, "392 TOPS"), ContainsSubstring("write 'TFLOP/s'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::seconds, "3 \xc2\xb5s"), ContainsSubstring("write 'us'"));
+  CHECK_THAT(refusal_of_quantity(Dimension::seconds, "3 MS"), ContainsSubstring("write 'ms'"));
 }
 
 TEST_CASE("figures in files read back as the same double") {

@@ -12,6 +12,7 @@
 
 #include "core/draft_counts.hpp"
 #include "core/scheduler.hpp"
+#include "tests/core/conversations.hpp"
 #include "tests/core/random_drafts.hpp"
 #include "tests/core/requests.hpp"
 #include "tests/support/catch.hpp"
@@ -266,5 +267,11 @@ class CachedMemory {
   std::mt19937 random_{7};
   ServedTexts served_;
 };
+
+inline ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work, int num_host_blocks = 0) {
+  return CachedMemory(options,
+                      {.num_blocks = num_blocks, .max_position_embeddings = 100000, .num_host_blocks = num_host_blocks})
+      .serve(work.requests, work.arrivals);
+}
 
 }  // namespace dculab

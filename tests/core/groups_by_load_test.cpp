@@ -15,9 +15,9 @@ namespace {
 constexpr int kBlocks = 40, kTokensPerSlot = 4;
 
 // A step takes a second, and a tenth more for each of its tokens. With prices in the place of kernels no op is needed.
-class LinearExecutor final : public Executor {
+class HeadSetExecutor final : public Executor {
  public:
-  explicit LinearExecutor(HeadSet set) : set_(set) {}
+  explicit HeadSetExecutor(HeadSet set) : set_(set) {}
   void copy_blocks(std::span<const BlockCopy>) override {}
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {
     num_swapped += out.size() + in.size();
@@ -47,8 +47,8 @@ EngineOptions options_of(std::optional<GroupsByLoad> groups) {
   return options;
 }
 
-struct Server {
-  explicit Server(const EngineOptions& options, ServingCallbacks callbacks = {}, int host_blocks = 0)
+struct GroupServer {
+  explicit GroupServer(const EngineOptions& options, ServingCallbacks callbacks = {}, int host_blocks = 0)
       : scheduler(options, {.num_blocks = kBlocks,
                             .max_position_embeddings = 1000,
                             .num_host_blocks = host_blocks,
@@ -68,18 +68,18 @@ struct Server {
   }
 
   Scheduler scheduler;
-  LinearExecutor many{HeadSet::many}, few{HeadSet::few};
+  HeadSetExecutor many{HeadSet::many}, few{HeadSet::few};
   RowTokens tokens;
   VirtualClock clock;
   ServingLoop loop;
 };
 
-constexpr GroupsByLoad kRule{.waiting_above = 4, .waiting_below = 1, .usage_above = 0.9, .usage_below = 0.5};
+constexpr GroupsByLoad kGroupRule{.waiting_above = 4, .waiting_below = 1, .usage_above = 0.9, .usage_below = 0.5};
 
 }  // namespace
 
 TEST_CASE("the choice changes above one threshold and back below the other", "[groups_by_load]") {
-  HeadSetController controller(kRule);
+  HeadSetController controller(kGroupRule);
   CHECK(controller.look(4, 0.9) == HeadSet::many);  // neither is exceeded
   CHECK(controller.look(5, 0.0) == HeadSet::few);   // by waiting requests alone
   CHECK(controller.look(2, 0.0) == HeadSet::few);   // one too many to change back
@@ -90,7 +90,7 @@ TEST_CASE("the choice changes above one threshold and back below the other", "[g
   CHECK(controller.switches() == 3);
   for (const auto& [heads, set] :
        {std::pair{HeadAssignment::many, HeadSet::many}, {HeadAssignment::few, HeadSet::few}}) {
-    GroupsByLoad fixed = kRule;
+    GroupsByLoad fixed = kGroupRule;
     fixed.heads = heads;
     HeadSetController always(fixed);
     CHECK(always.look(0, 0) == set);
@@ -105,20 +105,20 @@ TEST_CASE("thresholds without a distance, and what goes with one set only, are r
     REQUIRE(found.size() == 1);
     CHECK_THAT(found.front(), ContainsSubstring("groups_by_load") && ContainsSubstring(why));
   };
-  CHECK(problems(options_of(kRule)).empty());
+  CHECK(problems(options_of(kGroupRule)).empty());
   refused(options_of(GroupsByLoad{.waiting_above = 2, .waiting_below = 2}), "waiting_below");
   refused(options_of(GroupsByLoad{.usage_above = 0.5, .usage_below = 0.7}), "usage_below");
-  EngineOptions options = options_of(kRule);
+  EngineOptions options = options_of(kGroupRule);
   options.enable_prefix_caching = true;
   refused(options, "enable_prefix_caching");
-  options = options_of(kRule);
+  options = options_of(kGroupRule);
   options.speculative_config.method = SpeculativeMethod::ngram;
   options.speculative_config.shape = chain_shape(2);
   refused(options, "speculative_config");
-  options = options_of(kRule);
+  options = options_of(kGroupRule);
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 16};
   refused(options, "kv_retention window");
-  options = options_of(kRule);
+  options = options_of(kGroupRule);
   options.kv_cache_dtype = Dtype::kivi4;
   refused(options, "kivi4");
 }
@@ -127,11 +127,12 @@ TEST_CASE("a burst gets few heads, who comes later many again, and a step of bot
           "[groups_by_load]") {
   std::vector<std::pair<HeadSet, std::pair<Seconds, Seconds>>> parts;
   std::map<SequenceId, HeadSet> sets;
-  Server server(options_of(kRule), {.on_finished = [&](const Sequence& each) { sets[each.request.id] = each.head_set; },
-                                    .on_step =
-                                        [&](const ServedStep& step) {
-                                          parts.push_back({step.plan.batch.head_set, {step.begin, step.end}});
-                                        }});
+  GroupServer server(options_of(kGroupRule),
+                     {.on_finished = [&](const Sequence& each) { sets[each.request.id] = each.head_set; },
+                      .on_step =
+                          [&](const ServedStep& step) {
+                            parts.push_back({step.plan.batch.head_set, {step.begin, step.end}});
+                          }});
   server.submit(0, 0, 8, 30);                                         // alone: many
   for (SequenceId id = 1; id <= 6; ++id) server.submit(5, id, 8, 4);  // six wait: few
   server.submit(500, 7, 8, 4);
@@ -160,14 +161,14 @@ TEST_CASE("a burst gets few heads, who comes later many again, and a step of bot
 
 TEST_CASE("a request of few heads takes as many blocks less", "[groups_by_load]") {
   for (const auto& [heads, blocks] : {std::pair{HeadAssignment::many, 9}, {HeadAssignment::few, 3}}) {
-    GroupsByLoad fixed = kRule;
+    GroupsByLoad fixed = kGroupRule;
     fixed.heads = heads;
     std::size_t most = 0;
-    Server server(options_of(fixed), {.on_step = [&](const ServedStep& step) {
-                    most = std::max(most, step.plan.batch.block_tables.front().size());
-                    CHECK(step.scheduler.pool().num_blocks() - step.scheduler.pool().num_free() ==
-                          static_cast<int>(step.plan.batch.block_tables.front().size()));
-                  }});
+    GroupServer server(options_of(fixed), {.on_step = [&](const ServedStep& step) {
+                         most = std::max(most, step.plan.batch.block_tables.front().size());
+                         CHECK(step.scheduler.pool().num_blocks() - step.scheduler.pool().num_free() ==
+                               static_cast<int>(step.plan.batch.block_tables.front().size()));
+                       }});
     server.submit(0, 0, 30, 7);  // 36 tokens in the cache: 9 blocks of 4, or 3 of 16
     server.loop.run();
     CHECK(most == static_cast<std::size_t>(blocks));
@@ -176,8 +177,8 @@ TEST_CASE("a request of few heads takes as many blocks less", "[groups_by_load]"
 
 TEST_CASE("thresholds that are never reached leave a run as it is with one set", "[groups_by_load]") {
   const GroupsByLoad never{.waiting_above = 1 << 20, .usage_above = 1};
-  Server with(options_of(never)), without(options_of(std::nullopt));
-  for (Server* server : {&with, &without}) {
+  GroupServer with(options_of(never)), without(options_of(std::nullopt));
+  for (GroupServer* server : {&with, &without}) {
     for (SequenceId id = 0; id < 30; ++id)
       server->submit(0.7 * static_cast<double>(id), id, 5 + 3 * static_cast<int>(id % 9), 12);
     server->loop.run();
@@ -206,7 +207,7 @@ TEST_CASE("whoever is preempted keeps its heads, and no block is lost", "[groups
         CHECK(first_set.try_emplace(slice.id, step.plan.batch.head_set).first->second == step.plan.batch.head_set);
     };
     const int host_blocks = mode == PreemptionMode::swap ? 12 : 0;
-    Server server(options, {.on_finished = [&](const Sequence&) { ++finished; }, .on_step = see}, host_blocks);
+    GroupServer server(options, {.on_finished = [&](const Sequence&) { ++finished; }, .on_step = see}, host_blocks);
     std::mt19937 random(7);
     double arrival = 0;
     for (SequenceId id = 0; id < 150; ++id) {

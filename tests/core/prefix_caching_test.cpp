@@ -7,12 +7,6 @@ using namespace dculab;
 
 namespace {
 
-ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work, int num_host_blocks = 0) {
-  return CachedMemory(options,
-                      {.num_blocks = num_blocks, .max_position_embeddings = 100000, .num_host_blocks = num_host_blocks})
-      .serve(work.requests, work.arrivals);
-}
-
 Request prompt_of(SequenceId id, std::vector<TokenId> tokens, int max_tokens = 2) {
   Request request;
   request.id = id;
@@ -255,5 +249,6 @@ TEST_CASE("samples that no block can be shared for are refused", "[prefix_cachin
   request.n = 2;
   CHECK_FALSE(Scheduler(options, limits).refusal(request));
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 8};
-  CHECK_THAT(*Scheduler(options, limits).refusal(request), ContainsSubstring("kv_retention window changes for each; ask for one"));
+  CHECK_THAT(*Scheduler(options, limits).refusal(request),
+             ContainsSubstring("kv_retention window changes for each; ask for one"));
 }

@@ -8,7 +8,7 @@ using namespace dculab;
 
 namespace {
 
-constexpr RoleSwitching kRule{
+constexpr RoleSwitching kRoleRule{
     .prefill_above = 2, .prefill_below = 1, .decode_above = 0.9, .decode_below = 0.7, .hold = Seconds(1)};
 
 using enum ReplicaRole;
@@ -24,7 +24,7 @@ std::vector<RoleLoad> four(double prompt_steps, double decode_share) {
 }  // namespace
 
 TEST_CASE("the idlest decode replica helps with prompts once they have waited for the hold", "[replica_roles]") {
-  RoleController controller(kRule);
+  RoleController controller(kRoleRule);
   const auto loads = four(4, 0.4);  // 3 steps for each, 0.3 of the room: 0.6 on one alone
   CHECK_FALSE(controller.look(loads, Seconds(10)));
   CHECK_FALSE(controller.look(loads, Seconds(10.9)));
@@ -32,13 +32,13 @@ TEST_CASE("the idlest decode replica helps with prompts once they have waited fo
 }
 
 TEST_CASE("nobody goes who is needed: what is left behind must be below", "[replica_roles]") {
-  RoleController controller(kRule);
+  RoleController controller(kRoleRule);
   for (const double time : {0.0, 1.0, 2.0, 3.0}) CHECK_FALSE(controller.look(four(4, 0.6), Seconds(time)));  // 0.9
   for (const double time : {4.0, 5.0, 6.0}) CHECK_FALSE(controller.look(four(20, 2), Seconds(time)));  // both too long
 }
 
 TEST_CASE("a prefill replica helps with decodes, and one of each role stays", "[replica_roles]") {
-  RoleController controller(kRule);
+  RoleController controller(kRoleRule);
   std::vector<RoleLoad> loads = four(0.5, 1.4);
   CHECK_FALSE(controller.look(loads, Seconds(0)));
   REQUIRE(controller.look(loads, Seconds(1)) == std::size_t{1});
@@ -48,7 +48,7 @@ TEST_CASE("a prefill replica helps with decodes, and one of each role stays", "[
 }
 
 TEST_CASE("a queue that comes and goes changes nothing, and changes are a hold apart", "[replica_roles]") {
-  RoleController controller(kRule);
+  RoleController controller(kRoleRule);
   for (int tenth = 0; tenth < 100; ++tenth)
     CHECK_FALSE(controller.look(tenth % 8 < 7 ? four(4, 0.4) : four(1, 0.4), Seconds(0.1 * tenth)));
   std::vector<RoleLoad> loads(6, {decode, 0, 0.1});
@@ -79,7 +79,7 @@ TEST_CASE("what a replica was sent is its load until it has ended it", "[replica
 }
 
 TEST_CASE("thresholds without a gap are refused", "[replica_roles]") {
-  RoleSwitching rule = kRule;
+  RoleSwitching rule = kRoleRule;
   CHECK(problems(rule).empty());
   rule.prefill_below = 2, rule.decode_below = 1, rule.hold = Seconds(-1);
   CHECK(problems(rule).size() == 3);

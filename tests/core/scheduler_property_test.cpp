@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/scheduler.hpp"
+#include "tests/core/conversations.hpp"
 #include "tests/core/requests.hpp"
 #include "tests/support/catch.hpp"
 
@@ -11,7 +12,7 @@ using namespace dculab;
 namespace {
 
 // FNV-1a over all tokens so far: any token lost or repeated changes everything after it.
-TokenId fake_token(const Sequence& sequence) {
+TokenId hashed_token(const Sequence& sequence) {
   std::uint32_t hash = 2166136261u;
   for (const TokenId token : sequence.tokens) hash = (hash ^ static_cast<std::uint32_t>(token)) * 16777619u;
   return static_cast<TokenId>(hash % 1000);
@@ -54,7 +55,7 @@ class SchedulerExercise {
     ++served_.num_steps;
     check(step.batch);
     std::vector<TokenId> tokens;
-    for (const Sequence* sequence : scheduler_.sampled()) tokens.push_back(fake_token(*sequence));
+    for (const Sequence* sequence : scheduler_.sampled()) tokens.push_back(hashed_token(*sequence));
     scheduler_.finish_step(verdicts_of(tokens), Seconds(served_.num_steps));
     for (const auto& sequence : scheduler_.take_finished()) {
       REQUIRE(sequence->status == SequenceStatus::finished);
@@ -105,11 +106,6 @@ class SchedulerExercise {
   std::map<SequenceId, std::vector<TokenId>> cache_;
   std::map<SequenceId, bool> seen_;
   Served served_;
-};
-
-struct Workload {
-  std::vector<Request> requests;
-  std::vector<int> arrivals;
 };
 
 Workload random_workload(unsigned seed, int count, int longest_prompt) {

@@ -4,22 +4,15 @@
 #include <map>
 
 #include "model/plan_step.hpp"
+#include "tests/core/small_model.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
 
 namespace {
 
-ModelShape small_model() {
-  return {.hidden_size = 64,
-          .vocab_size = 100,
-          .max_position_embeddings = 512,
-          .kinds = {{.attention = Gqa{.heads = {4, 2, 16}}, .mlp = {128}}},
-          .layers = {0, 0}};
-}
-
 // A step takes one second, and a tenth more for each of its tokens.
-class LinearExecutor final : public Executor {
+class CopyCountingExecutor final : public Executor {
  public:
   void copy_blocks(std::span<const BlockCopy> copies) override { num_copies += static_cast<int>(copies.size()); }
   StepResult run(const StepPlan& plan) override {
@@ -49,8 +42,8 @@ Request request_at(double arrival, SequenceId id, int prompt_tokens, int max_tok
 }
 
 // A serving loop on a virtual clock with everything it needs.
-struct Server {
-  explicit Server(int max_num_batched_tokens = 100, int num_blocks = 64, ServingCallbacks callbacks = {})
+struct LoopServer {
+  explicit LoopServer(int max_num_batched_tokens = 100, int num_blocks = 64, ServingCallbacks callbacks = {})
       : scheduler((options.max_num_batched_tokens = max_num_batched_tokens, options),
                   {.num_blocks = num_blocks, .max_position_embeddings = model.max_position_embeddings}),
         loop({planner_of(model, options), scheduler, executor, tokens, clock}, std::move(callbacks)) {}
@@ -58,7 +51,7 @@ struct Server {
   ModelShape model = small_model();
   EngineOptions options;
   Scheduler scheduler;
-  LinearExecutor executor;
+  CopyCountingExecutor executor;
   CountingTokens tokens;
   VirtualClock clock;
   ServingLoop loop;
@@ -69,7 +62,7 @@ void require_seconds(Seconds actual, double expected) { REQUIRE_THAT(actual.valu
 }  // namespace
 
 TEST_CASE("one request, by hand", "[serving_loop]") {
-  Server server;
+  LoopServer server;
   REQUIRE_FALSE(server.loop.submit(request_at(5, 7, 10, 3)));
   server.loop.run();
   // Idle until 5; prefill of 10 ends at 7; decodes end at 8.1 and 9.2.
@@ -87,7 +80,7 @@ TEST_CASE("one request, by hand", "[serving_loop]") {
 }
 
 TEST_CASE("requests that arrive over time share steps, by hand", "[serving_loop]") {
-  Server server;
+  LoopServer server;
   REQUIRE_FALSE(server.loop.submit(request_at(2.5, 2, 20, 2)));
   REQUIRE_FALSE(server.loop.submit(request_at(0, 1, 10, 3)));
   REQUIRE_FALSE(server.loop.submit(request_at(100, 3, 1, 1)));
@@ -111,7 +104,7 @@ TEST_CASE("requests that arrive over time share steps, by hand", "[serving_loop]
 }
 
 TEST_CASE("an idle loop waits for the first of those to come, and equals keep their order", "[serving_loop]") {
-  Server server(5);
+  LoopServer server(5);
   REQUIRE_FALSE(server.loop.submit(request_at(20, 0, 5, 1)));
   for (const int id : {8, 4, 6}) REQUIRE_FALSE(server.loop.submit(request_at(10, id, 5, 1)));
   server.loop.run();
@@ -126,7 +119,7 @@ TEST_CASE("an idle loop waits for the first of those to come, and equals keep th
 }
 
 TEST_CASE("a chunked prompt has its first token after its last chunk", "[serving_loop]") {
-  Server server(8);
+  LoopServer server(8);
   REQUIRE_FALSE(server.loop.submit(request_at(0, 0, 20, 1)));
   server.loop.run();
   REQUIRE(server.loop.report().num_steps == 3);
@@ -148,7 +141,7 @@ TEST_CASE("tokens stream in order and each request finishes once, after its last
     REQUIRE(std::vector<TokenId>(sequence.generated().begin(), sequence.generated().end()) ==
             streamed[sequence.request.id]);
   };
-  Server server(100, 64, callbacks);
+  LoopServer server(100, 64, callbacks);
   for (int id = 0; id < 5; ++id) REQUIRE_FALSE(server.loop.submit(request_at(id, id, 3 + id, 4)));
   server.loop.run();
   for (int id = 0; id < 5; ++id) {
@@ -165,7 +158,7 @@ TEST_CASE("a request may follow from one that has finished", "[serving_loop]") {
     if (left-- == 0) return;
     REQUIRE_FALSE(loop->submit(request_at(sequence.token_times.back().value() + 0.5, left, 10, 1)));
   };
-  Server server(100, 64, callbacks);
+  LoopServer server(100, 64, callbacks);
   loop = &server.loop;
   REQUIRE_FALSE(server.loop.submit(request_at(0, 100, 10, 1)));
   server.loop.run();
@@ -174,16 +167,16 @@ TEST_CASE("a request may follow from one that has finished", "[serving_loop]") {
 }
 
 TEST_CASE("what can never be served is refused on submission and leaves no trace", "[serving_loop]") {
-  Server server(100, 2);
+  LoopServer server(100, 2);
   REQUIRE_THAT(server.loop.submit(request_at(0, 0, 40, 4)).value(), ContainsSubstring("the pool has 2"));
   REQUIRE_FALSE(server.loop.step());
   REQUIRE(server.loop.report().requests.empty());
 }
 
 TEST_CASE("preemptions are reported, and cost time but no tokens", "[serving_loop]") {
-  Server roomy;
-  Server tight(100, 5);
-  for (Server* server : {&roomy, &tight}) {
+  LoopServer roomy;
+  LoopServer tight(100, 5);
+  for (LoopServer* server : {&roomy, &tight}) {
     for (int id = 0; id < 4; ++id) REQUIRE_FALSE(server->loop.submit(request_at(0, id, 16, 40)));
     server->loop.run();
     REQUIRE(server->loop.report().num_generated_tokens == 160);
@@ -245,7 +238,7 @@ TEST_CASE("drafted tokens come several a step, by hand", "[serving_loop]") {
   EngineOptions options;
   options.speculative_config = {.method = SpeculativeMethod::ngram, .shape = chain_shape(3)};
   Scheduler scheduler(options, {.num_blocks = 64, .max_position_embeddings = 512});
-  LinearExecutor executor;
+  CopyCountingExecutor executor;
   JudgingTokens tokens;
   VirtualClock clock;
   CountingDrafter drafter;

@@ -15,7 +15,7 @@ using namespace dculab;
 
 namespace {
 
-class LinearExecutor final : public Executor {
+class SwapCountingExecutor final : public Executor {
  public:
   void copy_blocks(std::span<const BlockCopy>) override {}
   void swap_blocks(std::span<const BlockCopy> out, std::span<const BlockCopy> in) override {
@@ -64,7 +64,7 @@ Soak soak(const EngineOptions& options, int num_blocks, const RequestWorkload& w
   Scheduler scheduler(options,
                       {.num_blocks = num_blocks, .max_position_embeddings = 512, .num_host_blocks = num_host_blocks},
                       BatchContents::lengths_only);
-  LinearExecutor executor;
+  SwapCountingExecutor executor;
   ZeroTokens tokens;
   VirtualClock clock;
   Soak result;

@@ -27,12 +27,6 @@ Request same_prompt(SequenceId id, int tokens, int max_tokens) {
   return request;
 }
 
-ServedTexts serve(const EngineOptions& options, int num_blocks, const Workload& work, int num_host_blocks = 0) {
-  return CachedMemory(options,
-                      {.num_blocks = num_blocks, .max_position_embeddings = 100000, .num_host_blocks = num_host_blocks})
-      .serve(work.requests, work.arrivals);
-}
-
 // Most requests ask what one of the five before them asked.
 Workload repeated_conversations(unsigned seed, int most_samples) {
   Workload work = conversations(seed, 24, most_samples);

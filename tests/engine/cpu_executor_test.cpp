@@ -26,7 +26,7 @@ Op& op_named(StepPlan& plan, std::string_view name) {
   return *std::find_if(plan.ops.begin(), plan.ops.end(), [&](const Op& op) { return op.name == name; });
 }
 
-const std::vector<Feed> kPrompt{{0, Phase::prefill, {5, 6, 7, 8, 9}}};
+const std::vector<Feed> kPromptFeed{{0, Phase::prefill, {5, 6, 7, 8, 9}}};
 
 }  // namespace
 
@@ -68,12 +68,12 @@ TEST_CASE("without further threads an executor works with the first one, says so
 TEST_CASE("the plan decides what runs") {
   const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
   Stepper whole(weights);
-  const Logits expected = whole.step(kPrompt)[0];
+  const Logits expected = whole.step(kPromptFeed)[0];
   for (const char* name : {"input_layernorm", "qkv_proj", "rope_and_cache", "attention_prefill", "o_proj",
                            "post_attention_layernorm", "gate_up_proj", "silu_and_mul", "down_proj", "norm"}) {
     INFO(name);
     Stepper stepper(weights);
-    stepper.executor().run(without_op(stepper.plan(kPrompt), name));
+    stepper.executor().run(without_op(stepper.plan(kPromptFeed), name));
     const auto logits = stepper.executor().logits(0);
     REQUIRE_FALSE(std::equal(logits.begin(), logits.end(), expected.begin()));
   }
@@ -81,7 +81,7 @@ TEST_CASE("the plan decides what runs") {
 
 TEST_CASE("a plan for another model, dtype or KV cache is refused") {
   Stepper stepper(load_weights(kGoldenFolder / "gqa"));
-  const StepPlan good = stepper.plan(kPrompt);
+  const StepPlan good = stepper.plan(kPromptFeed);
   const auto refused = [&](auto change, const char* message) {
     StepPlan plan = good;
     change(plan);
@@ -107,7 +107,7 @@ TEST_CASE("a plan for another model, dtype or KV cache is refused") {
 
 TEST_CASE("a batch that contradicts itself or the KV cache is refused") {
   Stepper stepper(load_weights(kGoldenFolder / "gqa"));
-  const StepPlan good = stepper.plan(kPrompt);
+  const StepPlan good = stepper.plan(kPromptFeed);
   const auto refused = [&](auto change, const char* message) {
     StepPlan plan = good;
     change(plan.batch);
@@ -163,7 +163,7 @@ TEST_CASE("a slice has logits for as many of its last tokens as it asks for") {
 
 TEST_CASE("a sequence goes on from copied blocks") {
   Stepper stepper(load_weights(kGoldenFolder / "gqa"), {.block_size = 4});
-  static_cast<void>(stepper.step(kPrompt));
+  static_cast<void>(stepper.step(kPromptFeed));
   static_cast<void>(stepper.step({{1, Phase::prefill, {1, 1, 1, 1, 1}}}));
   std::vector<BlockCopy> copies;
   for (std::size_t i = 0; i < 2; ++i) copies.push_back({stepper.blocks(0)[i], stepper.blocks(1)[i]});

@@ -23,7 +23,7 @@ namespace dculab::engine {
 namespace {
 
 // How the work is cut.
-struct Cut {
+struct BlockCut {
   int block_size = 4;
   int max_num_batched_tokens = 512;
   int max_num_seqs = 256;
@@ -35,7 +35,7 @@ struct Cut {
   bool enable_prefix_caching = false;
 };
 
-KvCacheOptions cache_for(const Cut& cut) {
+KvCacheOptions cache_for(const BlockCut& cut) {
   return {.num_blocks = cut.num_blocks,
           .block_size = cut.block_size,
           .dtype = cut.kv_dtype,
@@ -43,7 +43,7 @@ KvCacheOptions cache_for(const Cut& cut) {
           .policy = RetentionPolicy::critical_blocks};
 }
 
-EngineOptions options_for(const ModelWeights& weights, const KvRetention& retention, const Cut& cut) {
+EngineOptions block_options(const ModelWeights& weights, const KvRetention& retention, const BlockCut& cut) {
   EngineOptions options;
   options.block_size = cut.block_size;
   options.kv_cache_dtype = cut.kv_dtype;
@@ -63,15 +63,15 @@ const ModelWeights& model(const std::string& variant = "gqa") {
   return variant == "gqa" ? gqa : mha;
 }
 
-TextScores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
-                 const std::vector<std::vector<TokenId>>& texts) {
+TextScores block_scores(const ModelWeights& weights, const KvRetention& retention, const BlockCut& cut,
+                        const std::vector<std::vector<TokenId>>& texts) {
   CpuExecutor executor(weights, cache_for(cut), cut.num_threads);
-  return token_log_probabilities(executor, options_for(weights, retention, cut), texts, cut.num_prompt_tokens);
+  return token_log_probabilities(executor, block_options(weights, retention, cut), texts, cut.num_prompt_tokens);
 }
 
 // A decode's step by hand, or a prefill's: tokens [begin, end) of a text whose blocks these are.
-void run(CpuExecutor& executor, const EngineOptions& options, const std::vector<TokenId>& text, int begin, int end,
-         const std::vector<BlockId>& blocks, Phase phase) {
+void run_chunk(CpuExecutor& executor, const EngineOptions& options, const std::vector<TokenId>& text, int begin,
+               int end, const std::vector<BlockId>& blocks, Phase phase) {
   const int held = (end + options.block_size - 1) / options.block_size;
   Batch batch{.sequences = {{.id = 3, .phase = phase, .num_computed_tokens = begin, .num_new_tokens = end - begin}},
               .token_ids = {text.begin() + begin, text.begin() + end},
@@ -119,8 +119,8 @@ TEST_CASE("a budget of all blocks gives the bits of the whole cache") {
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::int8})
       for (const int block_size : {1, 4, 16, 64}) {
         INFO(variant << ", " << name(dtype) << ", blocks of " << block_size);
-        const Cut cut{.block_size = block_size, .num_blocks = 512, .num_prompt_tokens = 20, .kv_dtype = dtype};
-        CHECK(score(model(variant), critical(1), cut, texts) == score(model(variant), {}, cut, texts));
+        const BlockCut cut{.block_size = block_size, .num_blocks = 512, .num_prompt_tokens = 20, .kv_dtype = dtype};
+        CHECK(block_scores(model(variant), critical(1), cut, texts) == block_scores(model(variant), {}, cut, texts));
       }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("the smallest budget is the first block and the recent ones") {
   for (const auto& [block_size, recent] : {std::pair{4, 1}, {8, 2}, {1, 20}, {16, 3}}) {
     INFO("blocks of " << block_size << ", " << recent << " recent ones");
     const KvRetention retention = critical(1e-6, recent);
-    const TextScores scores = score(model(), retention, {.block_size = block_size}, {text});
+    const TextScores scores = block_scores(model(), retention, {.block_size = block_size}, {text});
     DenseLlama dense(model(), retention, block_size);
     std::vector<double> expected;
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
@@ -144,10 +144,10 @@ TEST_CASE("the smallest budget is the first block and the recent ones") {
 
 TEST_CASE("a larger budget sees more, and comes nearer to the whole cache") {
   const std::vector<TokenId> text = random_text(120);
-  const TextScores all = score(model(), {}, {}, {text});
+  const TextScores all = block_scores(model(), {}, {}, {text});
   double before = INFINITY;
   for (const double budget : {0.1, 0.4, 0.8}) {
-    const double apart = largest_difference(score(model(), critical(budget), {}, {text})[0], all[0]);
+    const double apart = largest_difference(block_scores(model(), critical(budget), {}, {text})[0], all[0]);
     CHECK(apart > 0);
     CHECK(apart < before);
     before = apart;
@@ -157,37 +157,39 @@ TEST_CASE("a larger budget sees more, and comes nearer to the whole cache") {
 TEST_CASE("threads, chunks, neighbours, shared prefixes and preemption change no bit of what critical blocks give") {
   const std::vector<std::vector<TokenId>> texts{random_text(110, 1), random_text(90, 2), random_text(125, 3)};
   const KvRetention retention = critical(0.3);
-  const TextScores expected = score(model(), retention, {.num_threads = 1, .num_prompt_tokens = 70}, texts);
+  const TextScores expected = block_scores(model(), retention, {.num_threads = 1, .num_prompt_tokens = 70}, texts);
   for (std::size_t i = 0; i < texts.size(); ++i)
-    CHECK(score(model(), retention, {.num_prompt_tokens = 70}, {texts[i]})[0] == expected[i]);
+    CHECK(block_scores(model(), retention, {.num_prompt_tokens = 70}, {texts[i]})[0] == expected[i]);
   for (const int chunk : {7, 16, 33})
-    CHECK(score(model(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) == expected);
+    CHECK(block_scores(model(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) ==
+          expected);
   // Room for two sequences, not for three: what one has generated is computed once more as it was at first.
-  const TextScores roomy = score(model(), retention, {.num_prompt_tokens = 10}, texts);
+  const TextScores roomy = block_scores(model(), retention, {.num_prompt_tokens = 10}, texts);
   for (const bool cached : {false, true}) {
-    const Cut tight{.num_blocks = 56, .num_prompt_tokens = 10, .enable_prefix_caching = cached};
-    CHECK(score(model(), retention, tight, texts) == roomy);
+    const BlockCut tight{.num_blocks = 56, .num_prompt_tokens = 10, .enable_prefix_caching = cached};
+    CHECK(block_scores(model(), retention, tight, texts) == roomy);
   }
   std::vector<TokenId> fork(texts[0].begin(), texts[0].begin() + 64);
   fork.insert(fork.end(), texts[1].begin(), texts[1].begin() + 30);
   const std::vector<std::vector<TokenId>> forked{texts[0], fork, texts[0]};
-  const TextScores alone = score(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64}, forked);
-  CHECK(score(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64, .enable_prefix_caching = true},
-              forked) == alone);
-  CHECK(score(model(), retention,
-              {.max_num_batched_tokens = 20, .num_prompt_tokens = 64, .enable_prefix_caching = true}, forked) == alone);
+  const TextScores alone = block_scores(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64}, forked);
+  CHECK(block_scores(model(), retention, {.max_num_seqs = 1, .num_prompt_tokens = 64, .enable_prefix_caching = true},
+                     forked) == alone);
+  CHECK(block_scores(model(), retention,
+                     {.max_num_batched_tokens = 20, .num_prompt_tokens = 64, .enable_prefix_caching = true},
+                     forked) == alone);
 }
 
 TEST_CASE("bounds are those of the keys, however tokens came, and go where their blocks go") {
   const std::vector<TokenId> text = random_text(60);
-  const Cut cut{.block_size = 8, .num_blocks = 24, .num_host_blocks = 4};
-  const EngineOptions options = options_for(model(), critical(0.5), cut);
+  const BlockCut cut{.block_size = 8, .num_blocks = 24, .num_host_blocks = 4};
+  const EngineOptions options = block_options(model(), critical(0.5), cut);
   CpuExecutor executor(model(), cache_for(cut), 2);
   CHECK(static_cast<double>(executor.bytes_per_block()) == kv_block_bytes(executor.shape(), options).value());
   const std::vector<BlockId> blocks{5, 2, 9, 11, 4, 7, 1, 3};
-  run(executor, options, text, 0, 13, blocks, Phase::prefill);
-  run(executor, options, text, 13, 27, blocks, Phase::prefill);
-  for (int token = 27; token < 60; ++token) run(executor, options, text, token, token + 1, blocks, Phase::decode);
+  run_chunk(executor, options, text, 0, 13, blocks, Phase::prefill);
+  run_chunk(executor, options, text, 13, 27, blocks, Phase::prefill);
+  for (int token = 27; token < 60; ++token) run_chunk(executor, options, text, token, token + 1, blocks, Phase::decode);
   for (int place = 0; place < 8; ++place) {
     const std::vector<std::byte> block = contents(executor, blocks[static_cast<std::size_t>(place)]);
     check_bounds(block, executor.shape(), 8, std::min(8, 60 - 8 * place));
@@ -204,13 +206,13 @@ TEST_CASE("bounds are those of the keys, however tokens came, and go where their
 
 TEST_CASE("each layer and KV head chooses the first, the last and as many as the budget has") {
   const std::vector<TokenId> text = random_text(100);
-  const Cut cut{.block_size = 4, .num_blocks = 40};
-  const EngineOptions options = options_for(model(), critical(0.25), cut);
+  const BlockCut cut{.block_size = 4, .num_blocks = 40};
+  const EngineOptions options = block_options(model(), critical(0.25), cut);
   CpuExecutor executor(model(), cache_for(cut), 2);
   std::vector<BlockId> blocks(25);
   std::iota(blocks.begin(), blocks.end(), 7);
-  run(executor, options, text, 0, 97, blocks, Phase::prefill);
-  run(executor, options, text, 97, 98, blocks, Phase::decode);
+  run_chunk(executor, options, text, 0, 97, blocks, Phase::prefill);
+  run_chunk(executor, options, text, 97, 98, blocks, Phase::decode);
   const auto& slice = dynamic_cast<const CriticalBlocks&>(*executor.kv_slice(RetentionPolicy::critical_blocks));
   const kernels::ChosenBlocks& chosen = slice.chosen();
   REQUIRE(chosen.stride == 7);  // a quarter of 25, rounded up
@@ -228,13 +230,13 @@ TEST_CASE("the lists, bounds and queries of a sequence at its longest are the me
   ModelWeights weights = model();
   weights.shape.max_position_embeddings = 98;
   const std::vector<TokenId> text = random_text(98);
-  const Cut cut{.block_size = 4, .num_blocks = 40};
-  const EngineOptions options = options_for(weights, critical(0.25), cut);
+  const BlockCut cut{.block_size = 4, .num_blocks = 40};
+  const EngineOptions options = block_options(weights, critical(0.25), cut);
   CpuExecutor executor(weights, cache_for(cut), 2);
   std::vector<BlockId> blocks(25);
   std::iota(blocks.begin(), blocks.end(), 7);
-  run(executor, options, text, 0, 97, blocks, Phase::prefill);
-  run(executor, options, text, 97, 98, blocks, Phase::decode);
+  run_chunk(executor, options, text, 0, 97, blocks, Phase::prefill);
+  run_chunk(executor, options, text, 97, 98, blocks, Phase::decode);
   const auto& slice = dynamic_cast<const CriticalBlocks&>(*executor.kv_slice(RetentionPolicy::critical_blocks));
   const double end_of_lists = sizeof(std::int32_t);  // of all sequences together
   CHECK(static_cast<double>(slice.bytes()) ==
@@ -242,10 +244,11 @@ TEST_CASE("the lists, bounds and queries of a sequence at its longest are the me
 }
 
 TEST_CASE("critical blocks need a cache that keeps bounds") {
-  const Cut cut;
-  const EngineOptions options = options_for(model(), critical(0.25), cut);
+  const BlockCut cut;
+  const EngineOptions options = block_options(model(), critical(0.25), cut);
   CpuExecutor executor(model(), {.num_blocks = 8, .block_size = 4, .dtype = Dtype::f32}, 1);
-  CHECK_THROWS_WITH(run(executor, options, random_text(4), 0, 4, {0}, Phase::prefill), ContainsSubstring("bounds"));
+  CHECK_THROWS_WITH(run_chunk(executor, options, random_text(4), 0, 4, {0}, Phase::prefill),
+                    ContainsSubstring("bounds"));
   CpuExecutor with_bounds(model(), cache_for(cut), 1);
   CHECK_THROWS_WITH(with_bounds.move_slots(std::vector<SlotMove>{{1, 2}}), ContainsSubstring("not of single tokens"));
 }

@@ -22,7 +22,7 @@
 namespace dculab::engine {
 namespace {
 
-constexpr int kTopK = 3, kTokens = 4;  // of a text; the first comes from the prompt's own step, without a draft
+constexpr int kTopK = 3, kTextTokens = 4;  // of a text; the first comes from the prompt's own step, without a draft
 constexpr double kTemperature = 1.5;
 
 // What may follow a context, the most probable first.
@@ -43,7 +43,7 @@ GeneratorOptions on_one_thread() {
 
 TextRequest sampled_request(std::uint64_t seed) {
   return {.prompt = "The",
-          .max_tokens = kTokens,
+          .max_tokens = kTextTokens,
           .sampling = {.temperature = kTemperature, .top_k = kTopK, .seed = seed},
           .eos = EosHandling::ignore};
 }
@@ -70,7 +70,7 @@ Contexts contexts_of_model() {
   TokenScorer scorer(generator, ScoringMode::chunked);
   Contexts contexts;
   std::vector<std::vector<TokenId>> level(1);
-  for (int length = 0; length < kTokens; ++length) {
+  for (int length = 0; length < kTextTokens; ++length) {
     std::vector<ScoredText> texts;
     for (const std::vector<TokenId>& path : level) {
       ScoredText& text = texts.emplace_back(ScoredText{prompt});

@@ -11,7 +11,7 @@ namespace {
 
 const StepperOptions kRoomy{.num_tokens = 16384};
 
-const std::vector<std::string> kVariants = [] {
+const std::vector<std::string> kAllVariants = [] {
   std::vector<std::string> all = kFamilyVariants;
   for (const auto& more : {kMixtureVariants, kLatentVariants, kCrossLayerVariants})
     all.insert(all.end(), more.begin(), more.end());
@@ -21,7 +21,7 @@ const std::vector<std::string> kVariants = [] {
 }  // namespace
 
 TEST_CASE("families: logits of ragged prompts are those of transformers", "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     const GoldenModel golden(variant, kFamilyFolder);
     Stepper stepper(load_weights(golden.folder()), kRoomy);
     REQUIRE(golden.prompts().size() == 3);
@@ -44,7 +44,7 @@ TEST_CASE("families: logits of ragged prompts are those of transformers", "[fami
 
 TEST_CASE("families: a prompt in chunks gives the bits of the whole prompt, whatever the chunk and the block",
           "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
     const GoldenPrompt& prompt = golden.prompts()[0];
@@ -67,7 +67,7 @@ TEST_CASE("families: a prompt in chunks gives the bits of the whole prompt, what
 }
 
 TEST_CASE("families: prefill and decode of a ragged batch generate the greedy tokens of transformers", "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
@@ -88,7 +88,7 @@ TEST_CASE("families: prefill and decode of a ragged batch generate the greedy to
 }
 
 TEST_CASE("families: mapped and copied weights compute the same", "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const std::vector<Feed> feeds{{0, Phase::prefill, golden.prompts()[1].tokens}};
@@ -100,7 +100,7 @@ TEST_CASE("families: mapped and copied weights compute the same", "[families]") 
 
 TEST_CASE("families: a layer at a time, with the hidden state kept in between, gives the bits of a whole step",
           "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     INFO(variant);
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());
@@ -123,7 +123,7 @@ TEST_CASE("families: a layer at a time, with the hidden state kept in between, g
 }
 
 TEST_CASE("families: random weights fill every tensor a step reads", "[families]") {
-  for (const std::string& variant : kVariants) {
+  for (const std::string& variant : kAllVariants) {
     INFO(variant);
     Stepper stepper(random_weights(load_weights(kFamilyFolder / variant).shape, 3));
     const std::vector<Logits> rows = stepper.step({{0, Phase::prefill, {1, 2, 3, 4}}});

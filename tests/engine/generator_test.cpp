@@ -9,17 +9,13 @@
 #include "core/error.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::engine {
 namespace {
 
 const std::filesystem::path kTextFolder = kGoldenFolder / "text";
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 GeneratorOptions exact_options() {
   GeneratorOptions options;

@@ -6,6 +6,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/random_weights.hpp"
 #include "tests/engine/support/golden_steps.hpp"
+#include "tests/engine/support/gpu_variant.hpp"
 #include "tests/engine/support/small_gpu_model.hpp"
 #include "tests/engine/support/wide_heads.hpp"
 #include "tests/support/catch.hpp"
@@ -15,7 +16,7 @@ namespace dculab::engine {
 namespace {
 
 // The tokens that follow each prompt, in turns.
-std::vector<TokenId> golden_tokens(const std::vector<GoldenPrompt>& prompts) {
+std::vector<TokenId> tokens_in_turns(const std::vector<GoldenPrompt>& prompts) {
   std::vector<TokenId> tokens;
   for (std::size_t i = 0; i < prompts[0].greedy.size(); ++i)
     for (const GoldenPrompt& prompt : prompts) tokens.push_back(prompt.greedy[i]);
@@ -28,17 +29,12 @@ std::vector<TokenId> best_tokens(const std::vector<Logits>& rows) {
   return tokens;
 }
 
-struct Variant {
-  Dtype activation, kv;
-  int block_size, wave_size;
-};
-
-constexpr Variant kVariants[] = {{Dtype::f32, Dtype::f16, 1, 64},  {Dtype::f16, Dtype::f16, 16, 64},
-                                 {Dtype::f32, Dtype::f16, 16, 32}, {Dtype::f16, Dtype::f16, 64, 32},
-                                 {Dtype::f32, Dtype::f16, 64, 64}, {Dtype::f16, Dtype::f16, 1, 32}};
+constexpr GpuVariant kFamilyGpuVariants[] = {{Dtype::f32, Dtype::f16, 1, 64},  {Dtype::f16, Dtype::f16, 16, 64},
+                                             {Dtype::f32, Dtype::f16, 16, 32}, {Dtype::f16, Dtype::f16, 64, 32},
+                                             {Dtype::f32, Dtype::f16, 64, 64}, {Dtype::f16, Dtype::f16, 1, 32}};
 
 // Sanitized, the first tokens after each prompt are enough: later ones run the same code.
-std::vector<GoldenPrompt> prompts_of(const GoldenModel& golden) {
+std::vector<GoldenPrompt> golden_prompts(const GoldenModel& golden) {
   std::vector<GoldenPrompt> prompts = golden.prompts();
   for (GoldenPrompt& prompt : prompts)
     if (kSanitized) prompt.greedy.resize(4);
@@ -47,9 +43,9 @@ std::vector<GoldenPrompt> prompts_of(const GoldenModel& golden) {
 
 // In F32 and in F16; the models take turns in the rest. `turn`: which model it is.
 void check_golden(const GoldenModel& golden, const ModelWeights& weights, std::size_t turn) {
-  const std::vector<GoldenPrompt> prompts = prompts_of(golden);
-  const std::vector<TokenId> expected = golden_tokens(prompts);
-  for (const Variant& variant : std::span(kVariants).subspan(turn % 3 * 2, kSanitized ? 1 : 2)) {
+  const std::vector<GoldenPrompt> prompts = golden_prompts(golden);
+  const std::vector<TokenId> expected = tokens_in_turns(prompts);
+  for (const GpuVariant& variant : std::span(kFamilyGpuVariants).subspan(turn % 3 * 2, kSanitized ? 1 : 2)) {
     INFO(golden.folder().filename() << ", " << name(variant.activation) << " activations, " << name(variant.kv)
                                     << " KV, blocks of " << variant.block_size << ", waves of " << variant.wave_size);
     Stepper gpu(host_gpu(variant.wave_size), weights,
@@ -74,7 +70,7 @@ TEST_CASE("every family on --device host-gpu gives the greedy tokens of transfor
     const bool has_wide_heads = weights.shape.heads().head_dim >= 32;
     const ModelWeights wide = has_wide_heads ? weights : with_wide_heads(weights);
     Stepper cpu(wide);  // the same model still
-    REQUIRE(best_tokens(decode_together(cpu, golden.prompts())) == golden_tokens(golden.prompts()));
+    REQUIRE(best_tokens(decode_together(cpu, golden.prompts())) == tokens_in_turns(golden.prompts()));
     check_golden(golden, wide, turn);
   }
 }
@@ -86,7 +82,7 @@ TEST_CASE("GPTQ and AWQ checkpoints on --device host-gpu give the greedy tokens 
     const GoldenModel golden("../gptq/" + std::string(variant));
     const ModelWeights wide = with_wide_heads(load_weights(golden.folder()));
     Stepper cpu(wide);
-    REQUIRE(best_tokens(decode_together(cpu, golden.prompts())) == golden_tokens(golden.prompts()));
+    REQUIRE(best_tokens(decode_together(cpu, golden.prompts())) == tokens_in_turns(golden.prompts()));
     check_golden(golden, wide, turn);
   }
 }

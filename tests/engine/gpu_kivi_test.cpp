@@ -11,7 +11,7 @@ namespace {
 
 // Both engines compute K and V in F32, in other orders. One value of some thousands rounds to another half, and of
 // these one of some hundreds to another code, which is a step away: of the channel or token's range 1 / 15, or 1 / 3.
-double tolerance(Dtype dtype) { return (dtype == Dtype::kivi4 ? 1 : 5) * 0x1p-9; }
+double kivi_tolerance(Dtype dtype) { return (dtype == Dtype::kivi4 ? 1 : 5) * 0x1p-9; }
 
 // Prompts in chunks that end within groups, decodes beside prefills, contexts beyond the residual of 128 tokens.
 std::vector<Logits> mixed_steps(Stepper& stepper) {
@@ -56,7 +56,7 @@ TEST_CASE("KIVI on --device host-gpu: logits are those of the CPU engine", "[gpu
   Stepper cpu(weights, options);
   options.partition_tokens = partition_tokens;
   Stepper gpu(host_gpu(wave_size), weights, options);
-  CHECK(relative_difference(mixed_steps(gpu), mixed_steps(cpu)) <= tolerance(dtype));
+  CHECK(relative_difference(mixed_steps(gpu), mixed_steps(cpu)) <= kivi_tolerance(dtype));
   CHECK(share_of_other_bytes(gpu, cpu, 192 / block_size) <= 0.005);
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("KIVI on --device host-gpu: F16 activations, ALiBi and windows give th
     options.activation_dtype = Dtype::f16;
     Stepper gpu(host_gpu(), weights, options);
     // Activations are halves from op to op: so are the values that are rounded to codes.
-    CHECK(relative_difference(mixed_steps(gpu), mixed_steps(cpu)) <= 16 * tolerance(Dtype::kivi4));
+    CHECK(relative_difference(mixed_steps(gpu), mixed_steps(cpu)) <= 16 * kivi_tolerance(Dtype::kivi4));
   }
 }
 

@@ -29,7 +29,7 @@ constexpr double unit_roundoff(Dtype dtype) {
 // How far logits may lie from the CPU engine's with an F32 cache, as a share of the largest: one roundoff for every
 // tensor of a layer that the GPU rounds. RMSNorm divides by the length of the residual, so that relative errors add up
 // from layer to layer and do not grow otherwise. F32 sums in another order are below what one rounding to F16 costs.
-double tolerance(const ModelShape& shape, Dtype activation, Dtype kv) {
+double logits_tolerance(const ModelShape& shape, Dtype activation, Dtype kv) {
   const double layers = shape.num_layers();
   const double f16 = unit_roundoff(Dtype::f16);
   double total = 2 * layers * unit_roundoff(kv);  // K and V
@@ -47,7 +47,7 @@ void check_against_cpu(const ModelWeights& weights, StepperOptions options, int 
   INFO(name(weights.shape.dtype) << " weights, " << name(options.activation_dtype) << " activations, "
                                  << name(options.kv_dtype) << " KV, blocks of " << options.block_size << ", waves of "
                                  << wave_size << ", group size " << weights.shape.heads().group_size());
-  CHECK(difference <= tolerance(weights.shape, options.activation_dtype, options.kv_dtype));
+  CHECK(difference <= logits_tolerance(weights.shape, options.activation_dtype, options.kv_dtype));
 }
 
 }  // namespace
@@ -92,14 +92,14 @@ TEST_CASE("long contexts in one pass and in partitions are the CPU engine's", "[
     INFO(partition_tokens);
     Stepper gpu(host_gpu(), weights, {.kv_dtype = Dtype::bf16, .partition_tokens = partition_tokens});
     static_cast<void>(gpu.step(prompts));
-    CHECK(relative_difference(gpu.step(next), expected) <= tolerance(weights.shape, Dtype::f32, Dtype::bf16));
+    CHECK(relative_difference(gpu.step(next), expected) <= logits_tolerance(weights.shape, Dtype::f32, Dtype::bf16));
   }
 }
 
 TEST_CASE("prompts in chunks, decodes beside prefills and sequences alone give what one step gives", "[gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 5);
   const StepperOptions options{.block_size = 8, .kv_dtype = Dtype::bf16};
-  const double most = tolerance(weights.shape, Dtype::f32, Dtype::bf16);
+  const double most = logits_tolerance(weights.shape, Dtype::f32, Dtype::bf16);
   const std::vector<TokenId> prompt = tokens_from(3, 21);
   Stepper stepper(host_gpu(), weights, options);
   const std::vector<Logits> whole = stepper.step({{0, Phase::prefill, prompt}});

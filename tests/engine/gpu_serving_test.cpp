@@ -40,7 +40,7 @@ class KeptLogits final : public TokenSource {
   const ModelExecutor& executor_;
 };
 
-struct Served {
+struct ServedRows {
   std::map<std::pair<int, int>, Logits> rows;
   int preemptions = 0;
   std::int64_t cached_tokens = 0;
@@ -59,7 +59,7 @@ EngineOptions serving_options(const ModelShape& shape) {
 }
 
 // Two prefixes that the prompts begin with; `samples` of each prompt.
-Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecutor& executor, int samples = 1) {
+ServedRows serve_rows(const ModelShape& shape, const EngineOptions& options, ModelExecutor& executor, int samples = 1) {
   RequestWorkload workload{.requests = 8};
   workload.prompt = {LengthKind::uniform, 1, 0, 17, 48};
   workload.output = {LengthKind::uniform, 1, 0, 2, 16};
@@ -82,17 +82,17 @@ Served serve(const ModelShape& shape, const EngineOptions& options, ModelExecuto
   return {std::move(kept.rows), report.num_preemptions, report.num_cached_tokens, report.swaps.preemptions};
 }
 
-Served serve_on_cpu(const ModelWeights& weights, const EngineOptions& options, int samples = 1) {
+ServedRows serve_on_cpu(const ModelWeights& weights, const EngineOptions& options, int samples = 1) {
   CpuExecutor executor(weights,
                        {.num_blocks = kManyBlocks,
                         .block_size = kBlock,
                         .dtype = options.kv_cache_dtype,
                         .policy = options.kv_retention.policy},
                        2);
-  return serve(weights.shape, options, executor, samples);
+  return serve_rows(weights.shape, options, executor, samples);
 }
 
-Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks, int samples = 1) {
+ServedRows serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, int num_blocks, int samples = 1) {
   const bool swaps = options.preemption_mode == PreemptionMode::swap;
   GpuExecutor executor(
       host_gpu(), weights,
@@ -103,10 +103,10 @@ Served serve_on_gpu(const ModelWeights& weights, const EngineOptions& options, i
        .policy = options.kv_retention.policy},
       {.activation_dtype = Dtype::f32,
        .limits = {.max_num_batched_tokens = options.max_num_batched_tokens, .max_num_seqs = options.max_num_seqs}});
-  return serve(weights.shape, options, executor, samples);
+  return serve_rows(weights.shape, options, executor, samples);
 }
 
-void check_alike(const Served& actual, const Served& expected, double tolerance) {
+void check_alike(const ServedRows& actual, const ServedRows& expected, double tolerance) {
   REQUIRE(actual.rows.size() == expected.rows.size());
   for (const auto& [place, logits] : expected.rows) {
     INFO("request " << place.first << " after " << place.second << " tokens");
@@ -117,24 +117,24 @@ void check_alike(const Served& actual, const Served& expected, double tolerance)
 void check_serving(const ModelWeights& weights, double tolerance, const KvRetention& retention = {}, int samples = 1) {
   EngineOptions options = serving_options(weights.shape);
   options.kv_retention = retention;
-  const Served expected = serve_on_cpu(weights, options, samples);
+  const ServedRows expected = serve_on_cpu(weights, options, samples);
   CHECK(expected.preemptions == 0);
-  const Served roomy = serve_on_gpu(weights, options, kManyBlocks, samples);
+  const ServedRows roomy = serve_on_gpu(weights, options, kManyBlocks, samples);
   CHECK(roomy.preemptions == 0);
   check_alike(roomy, expected, tolerance);
-  const Served cramped = serve_on_gpu(weights, options, kFewBlocks, samples);
+  const ServedRows cramped = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(cramped.preemptions > 0);
   check_alike(cramped, expected, tolerance);
   options.enable_prefix_caching = true;
-  const Served cached = serve_on_gpu(weights, options, kManyBlocks, samples);
+  const ServedRows cached = serve_on_gpu(weights, options, kManyBlocks, samples);
   CHECK(cached.cached_tokens > 0);
   check_alike(cached, expected, tolerance);
-  const Served both = serve_on_gpu(weights, options, kFewBlocks, samples);
+  const ServedRows both = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(both.preemptions > 0);
   CHECK(both.cached_tokens > 0);
   check_alike(both, expected, tolerance);
   options.preemption_mode = PreemptionMode::swap;
-  const Served swapped = serve_on_gpu(weights, options, kFewBlocks, samples);
+  const ServedRows swapped = serve_on_gpu(weights, options, kFewBlocks, samples);
   CHECK(swapped.swaps > 0);
   check_alike(swapped, expected, tolerance);
 }
@@ -146,9 +146,9 @@ void check_policy(const ModelWeights& weights, const KvRetention& retention, Dty
   options.kv_retention = retention;
   options.kv_cache_dtype = kv_dtype;
   REQUIRE(problems(options).empty());
-  const Served expected = serve_on_cpu(weights, options);
+  const ServedRows expected = serve_on_cpu(weights, options);
   check_alike(serve_on_gpu(weights, options, kManyBlocks), expected, tolerance);
-  const Served cramped = serve_on_gpu(weights, options, 18);
+  const ServedRows cramped = serve_on_gpu(weights, options, 18);
   CHECK(cramped.preemptions > 0);
   check_alike(cramped, expected, tolerance);
 }

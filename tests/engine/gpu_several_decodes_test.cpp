@@ -15,7 +15,7 @@ namespace dculab::engine {
 namespace {
 
 // 0 -> {1, 2}, 1 -> {3, 4}, 4 -> {5}: one less in `nodes`.
-DraftTree small_tree() {
+DraftTree tree_of_five() {
   return {.nodes = {{.token = 7},
                     {.token = 11, .rank = 1},
                     {.token = 3, .parent = 0},
@@ -26,7 +26,7 @@ const std::vector<std::vector<int>> kPaths{{0}, {0, 1}, {0, 2}, {0, 1, 3}, {0, 1
 
 std::vector<TokenId> tree_tokens(TokenId root) {
   std::vector<TokenId> tokens{root};
-  for (const DraftNode& node : small_tree().nodes) tokens.push_back(node.token);
+  for (const DraftNode& node : tree_of_five().nodes) tokens.push_back(node.token);
   return tokens;
 }
 
@@ -153,7 +153,7 @@ std::vector<Twice> tree_and_chain(const ModelWeights& weights, const StepperOpti
   stepper.step({{0, Phase::prefill, {text.begin(), text.end() - 1}}, {1, Phase::prefill, text}});
   const std::vector<TokenId> tree = tree_tokens(text.back());
   const std::vector<Logits> rows =
-      stepper.step({{0, Phase::decode, tree, 6, 6, visibility(small_tree())}, {1, Phase::decode, chain, 3}});
+      stepper.step({{0, Phase::decode, tree, 6, 6, visibility(tree_of_five())}, {1, Phase::decode, chain, 3}});
   std::vector<Twice> all = decoded_twice(stepper, 0, before - 1, tree, kPaths, rows);
   const std::vector<Twice> of_chain =
       decoded_twice(stepper, 1, before, chain, {{0}, {0, 1}, {0, 1, 2}}, std::span(rows).subspan(tree.size()));

@@ -22,12 +22,12 @@ struct Text {
   std::vector<TokenId> tokens;
   HeadSet set = HeadSet::many;
 };
-using Texts = std::map<SequenceId, Text>;
+using GroupTexts = std::map<SequenceId, Text>;
 
 ModelWeights weights_of_many() { return random_weights(small_model(kMany), 42); }
 
 // The first eight find others waiting; the last four do not. All at once, so that nothing depends on time.
-EngineOptions options_of(const ModelShape& shape, Dtype dtype = Dtype::f32, int block_size = 4) {
+EngineOptions group_options(const ModelShape& shape, Dtype dtype = Dtype::f32, int block_size = 4) {
   EngineOptions options;
   options.block_size = block_size;
   options.kv_cache_dtype = dtype;
@@ -53,7 +53,8 @@ std::vector<Request> some_requests() {
 }
 
 // With the weights of one set, a request at a time.
-std::vector<TokenId> alone(const ModelWeights& weights, EngineOptions options, int block_size, const Request& request) {
+std::vector<TokenId> text_alone(const ModelWeights& weights, EngineOptions options, int block_size,
+                                const Request& request) {
   const int num_blocks = 1600 / block_size;
   options.groups_by_load.reset();
   options.block_size = block_size;
@@ -75,30 +76,30 @@ std::vector<TokenId> alone(const ModelWeights& weights, EngineOptions options, i
   return text;
 }
 
-void check_texts(const Texts& texts, const ModelWeights& many, const ModelWeights& few, const EngineOptions& options,
-                 const std::vector<Request>& requests) {
+void check_texts(const GroupTexts& texts, const ModelWeights& many, const ModelWeights& few,
+                 const EngineOptions& options, const std::vector<Request>& requests) {
   REQUIRE(texts.size() == requests.size());
   for (const Request& request : requests) {
     const auto& [tokens, set] = texts.at(request.id);
     const bool is_few = set == HeadSet::few;
     INFO("request " << request.id << (is_few ? ", few heads" : ", many heads"));
     const int block_size = options.block_size * (is_few ? kMany / kFew : 1);
-    CHECK(tokens == alone(is_few ? few : many, options, block_size, request));
+    CHECK(tokens == text_alone(is_few ? few : many, options, block_size, request));
   }
 }
 
-struct Served {
-  Texts texts;
+struct ServedGroups {
+  GroupTexts texts;
   HeadSetCounts counts;
   int preemptions = 0;
 };
 
-Served serve(const ModelWeights& many, const ModelWeights& few, const EngineOptions& options,
-             const std::vector<Request>& requests, int num_blocks) {
+ServedGroups serve_groups(const ModelWeights& many, const ModelWeights& few, const EngineOptions& options,
+                          const std::vector<Request>& requests, int num_blocks) {
   OpenModel model = open_model(many, options, DraftWeights(), open_device({}), num_blocks, 1);
   add_few_heads(model, few, options);
   WallClock clock;
-  Served served;
+  ServedGroups served;
   EngineCore core(model, options, clock, RequestRecords::drop,
                   {.on_finished =
                        [&](const Sequence& sequence) {
@@ -121,8 +122,8 @@ TEST_CASE("requests of both sets get the texts of their set's model, in every fo
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::fp8_e4m3, Dtype::int8})
     for (const int block_size : {1, 16}) {
       INFO(name(dtype) << ", block size " << block_size);
-      const EngineOptions options = options_of(many.shape, dtype, block_size);
-      const Served served = serve(many, few, options, requests, 1600 / block_size);
+      const EngineOptions options = group_options(many.shape, dtype, block_size);
+      const ServedGroups served = serve_groups(many, few, options, requests, 1600 / block_size);
       check_texts(served.texts, many, few, options, requests);
       CHECK(served.counts.requests[0] >= 4);
       CHECK(served.counts.requests[1] >= 4);
@@ -135,10 +136,10 @@ TEST_CASE("with too few blocks requests of both sets are preempted, and end with
   std::vector<Request> requests = some_requests();
   for (Request& request : requests) request.max_tokens += 40;
   for (const PreemptionMode mode : {PreemptionMode::recompute, PreemptionMode::swap}) {
-    EngineOptions options = options_of(many.shape);
+    EngineOptions options = group_options(many.shape);
     options.preemption_mode = mode;
     options.swap_space = 8 * kMiB;
-    const Served served = serve(many, few, options, requests, 33);
+    const ServedGroups served = serve_groups(many, few, options, requests, 33);
     check_texts(served.texts, many, few, options, requests);
     CHECK(served.preemptions > 0);
   }
@@ -146,12 +147,12 @@ TEST_CASE("with too few blocks requests of both sets are preempted, and end with
 
 TEST_CASE("samples of a prompt have its heads", "[groups_by_load]") {
   const ModelWeights many = weights_of_many(), few = regrouped(many, kFew);
-  EngineOptions options = options_of(many.shape);
+  EngineOptions options = group_options(many.shape);
   Request request = some_requests()[5];
   request.n = 3;
   for (const HeadAssignment heads : {HeadAssignment::many, HeadAssignment::few}) {
     options.groups_by_load->heads = heads;
-    const Served served = serve(many, few, options, {request}, 200);
+    const ServedGroups served = serve_groups(many, few, options, {request}, 200);
     REQUIRE(served.texts.size() == 3);
     for (const auto& [id, text] : served.texts) {
       Request sample = request;
@@ -160,18 +161,18 @@ TEST_CASE("samples of a prompt have its heads", "[groups_by_load]") {
       const bool is_few = heads == HeadAssignment::few;
       CHECK((text.set == HeadSet::few) == is_few);
       CHECK(text.tokens ==
-            alone(is_few ? few : many, options, options.block_size * (is_few ? kMany / kFew : 1), sample));
+            text_alone(is_few ? few : many, options, options.block_size * (is_few ? kMany / kFew : 1), sample));
     }
   }
 }
 
 TEST_CASE("replicas serve with two sets each", "[groups_by_load][replicas]") {
   const ModelWeights many = weights_of_many(), few = regrouped(many, kFew);
-  const EngineOptions options = options_of(many.shape);
+  const EngineOptions options = group_options(many.shape);
   const std::vector<Request> requests = some_requests();
   const auto replicas = open_replicas(many, options, DraftWeights(), 200, 1, 2);
   replicas->run([&](int, OpenModel& model) { add_few_heads(model, few, options); });
-  Texts texts;
+  GroupTexts texts;
   std::size_t next = 0;
   const ServedWorkload run =
       serve_on_replicas(*replicas, options, {.data_parallel_size = 2},
@@ -185,7 +186,7 @@ TEST_CASE("replicas serve with two sets each", "[groups_by_load][replicas]") {
 
 TEST_CASE("what goes with no second set of heads is refused", "[groups_by_load]") {
   const ModelWeights many = weights_of_many();
-  const EngineOptions options = options_of(many.shape);
+  const EngineOptions options = group_options(many.shape);
   const ModelWeights few = load_few_heads(many, kFew, {}, options);
   CHECK(few.in(WeightSlot::qkv_proj, 0).weights[0].data == many.in(WeightSlot::qkv_proj, 0).weights[0].data);
   CHECK(few.in(WeightSlot::qkv_proj, 0).weights[1].data != many.in(WeightSlot::qkv_proj, 0).weights[1].data);
@@ -193,7 +194,7 @@ TEST_CASE("what goes with no second set of heads is refused", "[groups_by_load]"
   CHECK_THROWS_WITH(load_few_heads(many, 3, {}, options), ContainsSubstring("cannot be pooled"));
   OpenModel model = open_model(many, options, DraftWeights(), open_device({}), 40, 1);
   CHECK_THROWS_WITH(model.executor->with_few_heads(few, 8), ContainsSubstring("not those of the model"));
-  OpenModel on_gpu = open_model(many, options_of(many.shape, Dtype::f16), DraftWeights(),
+  OpenModel on_gpu = open_model(many, group_options(many.shape, Dtype::f16), DraftWeights(),
                                 open_device({.kind = DeviceKind::host_gpu}), 40, 1);
   CHECK_THROWS_WITH(add_few_heads(on_gpu, few, options), ContainsSubstring("--device cpu"));
   CHECK_THAT(problems({.prefill_replicas = 1, .decode_replicas = 1}, options).front(),
@@ -202,7 +203,7 @@ TEST_CASE("what goes with no second set of heads is refused", "[groups_by_load]"
 
 TEST_CASE("steps of a run are kept with the model that they are of", "[groups_by_load]") {
   const ModelWeights many = weights_of_many(), few = regrouped(many, kFew);
-  const EngineOptions options = options_of(many.shape);
+  const EngineOptions options = group_options(many.shape);
   OpenModel model = open_model(many, options, DraftWeights(), open_device({}), 400, 1);
   add_few_heads(model, few, options);
   WallClock clock;

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "kernels/number_format.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -16,12 +17,9 @@
 namespace dculab::engine {
 namespace {
 
-const std::filesystem::path kShipped = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny";
 constexpr std::size_t kGroup = 32;  // tokens of a group of keys, channels of a group of values
 constexpr int kResidual = 128;      // newest tokens in F16: the default
-constexpr int kTokens = kSanitized ? 180 : 260;
-
-float rounded_to_f16(float value) { return kernels::f32_from_f16(kernels::f16_from_f32(value)); }
+constexpr int kScoredTokens = kSanitized ? 180 : 260;
 
 // What is left of kGroup F16 values, `stride` apart.
 void quantize_group(std::uint16_t* values, std::size_t stride, int levels) {
@@ -56,24 +54,16 @@ void quantize_block(ModelExecutor& executor, BlockId block, int levels) {
   executor.write_blocks({&block, 1}, bytes);
 }
 
-std::vector<TokenId> held_out_tokens() {
-  std::ifstream file(kShipped / "eval/held-out.txt");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::vector<TokenId> tokens = Tokenizer::load(kShipped / "tokenizer.json").encode(text, SpecialTokens::omit);
-  tokens.resize(kTokens);
-  return tokens;
-}
-
-struct Errors {
+struct KiviErrors {
   double of_formulas = 0;  // the largest of any step: against the F16 cache that holds what the formulas leave
   double of_plain = 0;     // against an F16 cache that keeps everything
 };
 
-Errors decode(const ModelWeights& weights, Dtype dtype, int levels, const std::vector<TokenId>& tokens) {
+KiviErrors decode(const ModelWeights& weights, Dtype dtype, int levels, const std::vector<TokenId>& tokens) {
   Stepper kivi(weights, {.kv_dtype = dtype});
   Stepper formulas(weights, {.block_size = static_cast<int>(kGroup), .kv_dtype = Dtype::f16});
   Stepper plain(weights, {.kv_dtype = Dtype::f16});
-  Errors errors;
+  KiviErrors errors;
   int quantized = 0;
   for (int context = 1; context <= static_cast<int>(tokens.size()); ++context) {
     const int wanted = context <= kResidual ? 0 : (context - kResidual + 31) / 32 * 32;
@@ -91,10 +81,10 @@ Errors decode(const ModelWeights& weights, Dtype dtype, int levels, const std::v
 }  // namespace
 
 TEST_CASE("the logits of a KIVI cache are those of what the paper's formulas leave of older tokens", "[once]") {
-  const ModelWeights weights = load_weights(kShipped);
-  const std::vector<TokenId> tokens = held_out_tokens();
+  const ModelWeights weights = load_weights(kShippedModel);
+  const std::vector<TokenId> tokens = shipped_tokens("eval/held-out.txt", kScoredTokens);
   for (const auto& [dtype, levels] : {std::pair{Dtype::kivi4, 16}, {Dtype::kivi2, 4}}) {
-    const Errors errors = decode(weights, dtype, levels, tokens);
+    const KiviErrors errors = decode(weights, dtype, levels, tokens);
     INFO(name(dtype) << ": " << errors.of_formulas << ", from what is not quantized " << errors.of_plain);
     // The F16 cache rounds zero + code * step to 11 bits, which the KIVI kernels do not: 2^-12 of each value.
     CHECK(errors.of_formulas < 0x1p-10);

@@ -31,7 +31,7 @@ ModelShape one_head(int sliding_window) {
   return model;
 }
 
-struct Case {
+struct TrafficCase {
   Dtype dtype;
   int block_size, residual_tokens, computed, new_tokens, sliding_window = 0;
 };
@@ -39,7 +39,7 @@ struct Case {
 // One step of one sequence, one layer.
 class Step {
  public:
-  explicit Step(const Case& c)
+  explicit Step(const TrafficCase& c)
       : case_(c),
         model_(one_head(c.sliding_window)),
         storage_(model_, {.num_blocks = 700 / c.block_size + 1,
@@ -118,7 +118,7 @@ class Step {
             .num_seqs = 1};
   }
 
-  Case case_;
+  TrafficCase case_;
   ModelShape model_;
   KvStorage storage_;
   ResidualRows rows_{1};
@@ -145,8 +145,8 @@ bool is_read(Step& step, const std::vector<float>& expected, T& value, T other) 
 double quantized_bytes(Dtype dtype) { return 2.0 * (kHeadDim / 8.0 * bits(dtype) + 4); }
 constexpr double kFullBytes = 2.0 * kHeadDim * 2;
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<TrafficCase> cases() {
+  std::vector<TrafficCase> all;
   for (const Dtype dtype : {Dtype::kivi4, Dtype::kivi2})
     for (const int residual : {32, 128})
       for (const auto& [computed, fresh] : std::vector<std::pair<int, int>>{{0, 1},
@@ -169,7 +169,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string describe(const Case& c) {
+std::string describe(const TrafficCase& c) {
   return std::string(name(c.dtype)) + ", blocks of " + std::to_string(c.block_size) + ", residual " +
          std::to_string(c.residual_tokens) + ", " + std::to_string(c.computed) + " + " + std::to_string(c.new_tokens) +
          " tokens, window " + std::to_string(c.sliding_window);
@@ -179,7 +179,7 @@ std::string describe(const Case& c) {
 
 TEST_CASE("kivi: attention reads the bytes that the plan counts, quantized ones and those in F16") {
   std::size_t point = 0;
-  for (const Case& c : cases()) {
+  for (const TrafficCase& c : cases()) {
     if (thinned_out(point++, 3)) continue;
     INFO(describe(c));
     Step step(c);
@@ -215,7 +215,7 @@ TEST_CASE("kivi: attention reads the bytes that the plan counts, quantized ones 
 }
 
 TEST_CASE("kivi: groups and the residual are written with the bytes that the plan counts") {
-  for (const Case& c : cases()) {
+  for (const TrafficCase& c : cases()) {
     INFO(describe(c));
     // A byte is written when two memories that differed in every bit have it in common.
     Step one(c), other(c);
@@ -246,7 +246,7 @@ TEST_CASE("kivi: groups and the residual are written with the bytes that the pla
 }
 
 TEST_CASE("kivi: a group is quantized from those residual rows that the plan counts") {
-  for (const Case& c : cases()) {
+  for (const TrafficCase& c : cases()) {
     INFO(describe(c));
     Step step(c);
     const kernels::KiviLayout layout(step.cache());

@@ -16,6 +16,7 @@
 #include "engine/tokenizer/tokenizer.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 
@@ -23,16 +24,6 @@ namespace dculab::engine {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kShipped = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny";
-
-std::vector<TokenId> calibration_tokens(std::size_t count) {
-  std::ifstream file(kShipped / "calibration.txt");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::vector<TokenId> tokens = Tokenizer::load(kShipped / "tokenizer.json").encode(text, SpecialTokens::omit);
-  tokens.resize(count);
-  return tokens;
-}
 
 double squared_error(std::span<const double> weights, const std::vector<float>& levels) {
   double error = 0;
@@ -142,10 +133,10 @@ TEST_CASE("a channel's range leaves half a per cent out on either side") {
 }
 
 TEST_CASE("the shipped model's calibration is what its text says of it, and comes back from a file") {
-  const ModelWeights weights = load_weights(kShipped);
+  const ModelWeights weights = load_weights(kShippedModel);
   const std::shared_ptr<const KvCalibration> known = weights.kv_calibration();
   REQUIRE(known != nullptr);
-  const KvCalibration made = calibrate_kv(weights, calibration_tokens(2048), {.num_threads = 2});
+  const KvCalibration made = calibrate_kv(weights, shipped_tokens("calibration.txt", 2048), {.num_threads = 2});
   REQUIRE(made.layers.size() == 4);
   const TemporaryFolder work;
   const fs::path folder = work.path("model");
@@ -167,7 +158,7 @@ TEST_CASE("the shipped model's calibration is what its text says of it, and come
 }
 
 TEST_CASE("a calibration file of another model, or a damaged one, is refused by name") {
-  const ModelWeights weights = load_weights(kShipped);
+  const ModelWeights weights = load_weights(kShippedModel);
   const TemporaryFolder work;
   const fs::path folder = work.path("model"), file = folder / kKvCalibrationFile;
   fs::create_directory(folder);
@@ -214,7 +205,7 @@ TEST_CASE("Fisher weights come from a file, of the text that is calibrated on") 
 }
 
 TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibration") {
-  const ModelWeights weights = load_weights(kShipped);
+  const ModelWeights weights = load_weights(kShippedModel);
   for (const Dtype dtype : {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2}) {
     INFO(name(dtype));
     KvCacheOptions options{.num_blocks = 3, .block_size = 8, .dtype = dtype};
@@ -236,7 +227,7 @@ TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibratio
 }
 
 TEST_CASE("made-up weights have a made-up calibration") {
-  ModelShape shape = load_weights(kShipped).shape;
+  ModelShape shape = load_weights(kShippedModel).shape;
   Stepper stepper(random_weights(shape, 1), {.kv_dtype = Dtype::kvquant2});
   const std::vector<Logits> logits = stepper.step({{0, Phase::prefill, {1, 2, 3, 4, 5}}});
   CHECK(std::ranges::all_of(logits.at(0), [](float value) { return std::isfinite(value); }));

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
 #include "model/kv/kv_bytes.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -16,12 +17,11 @@
 namespace dculab::engine {
 namespace {
 
-const std::filesystem::path kShipped = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny";
 constexpr Dtype kSmallDtypes[] = {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8,    Dtype::kivi4,
                                   Dtype::kivi2,    Dtype::kvquant4, Dtype::kvquant2};
 
 const ModelWeights& shipped_weights() {
-  static const ModelWeights weights = load_weights(kShipped);
+  static const ModelWeights weights = load_weights(kShippedModel);
   return weights;
 }
 
@@ -42,7 +42,8 @@ const std::vector<TokenId>& story_tokens() {
   static const std::vector<TokenId> tokens = [] {
     TextRequest request = story(220);
     request.eos = EosHandling::ignore;
-    Completion completion = Generator(kShipped, options_with(Dtype::f32)).generate({&request, 1}).completions.at(0);
+    Completion completion =
+        Generator(kShippedModel, options_with(Dtype::f32)).generate({&request, 1}).completions.at(0);
     std::vector<TokenId> all = completion.prompt_token_ids;
     all.insert(all.end(), completion.token_ids.begin(), completion.token_ids.end());
     return all;
@@ -113,7 +114,7 @@ TEST_CASE("with a small KV cache, too, a text depends neither on its neighbours 
       requests[i].eos = EosHandling::ignore;
     }
     std::vector<std::vector<TokenId>> alone;
-    Generator plain(kShipped, options_with(dtype));
+    Generator plain(kShippedModel, options_with(dtype));
     for (const TextRequest& request : requests)
       alone.push_back(plain.generate({&request, 1}).completions.at(0).token_ids);
     GeneratorOptions cramped = options_with(dtype);
@@ -121,7 +122,7 @@ TEST_CASE("with a small KV cache, too, a text depends neither on its neighbours 
     cramped.engine.kv_residual_tokens = plain.engine_options().kv_residual_tokens;
     const ModelShape& shape = plain.shape();
     cramped.kv_cache_memory = kv_bytes_per_token(shape, dtype) * 16 * 11 + kv_residual_bytes(shape, dtype, 128) * 8;
-    const Generation together = Generator(kShipped, cramped).generate(requests);
+    const Generation together = Generator(kShippedModel, cramped).generate(requests);
     CHECK(together.report.num_preemptions > 0);
     for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together.completions[i].token_ids == alone[i]);
   }
@@ -130,7 +131,7 @@ TEST_CASE("with a small KV cache, too, a text depends neither on its neighbours 
 TEST_CASE("an 8-bit KV cache begins a story as F32 does") {
   const TextRequest request = story(24);
   const auto tokens = [&](Dtype dtype) {
-    return Generator(kShipped, options_with(dtype)).generate({&request, 1}).completions.at(0).token_ids;
+    return Generator(kShippedModel, options_with(dtype)).generate({&request, 1}).completions.at(0).token_ids;
   };
   const std::vector<TokenId> expected = tokens(Dtype::f32);
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::int8}) {
@@ -148,13 +149,14 @@ TEST_CASE("a kivi cache refuses a sequence that goes on from another's tokens, a
                                                         ContainsSubstring("use another kv_cache_dtype"));
   GeneratorOptions options = options_with(Dtype::kivi2);
   options.engine.enable_prefix_caching = true;
-  REQUIRE_THROWS_WITH(Generator(kShipped, options), ContainsSubstring("enable_prefix_caching cannot"));
+  REQUIRE_THROWS_WITH(Generator(kShippedModel, options), ContainsSubstring("enable_prefix_caching cannot"));
   options = options_with(Dtype::kivi2);
   options.engine.kv_retention = {.policy = RetentionPolicy::sinks, .window_tokens = 64};
-  REQUIRE_THROWS_WITH(Generator(kShipped, options), ContainsSubstring("kv_retention") && ContainsSubstring("kivi2"));
+  REQUIRE_THROWS_WITH(Generator(kShippedModel, options),
+                      ContainsSubstring("kv_retention") && ContainsSubstring("kivi2"));
   options = options_with(Dtype::kivi2);
   options.kv_cache_memory = Bytes(1000);
-  REQUIRE_THROWS_WITH(Generator(kShipped, options), ContainsSubstring("for each of max_num_seqs 8 sequences"));
+  REQUIRE_THROWS_WITH(Generator(kShippedModel, options), ContainsSubstring("for each of max_num_seqs 8 sequences"));
 }
 
 }  // namespace dculab::engine

@@ -20,7 +20,7 @@ namespace dculab::engine {
 namespace {
 
 // How the work is cut.
-struct Cut {
+struct RetentionCut {
   int block_size = 4;
   int max_num_batched_tokens = 512;
   int num_blocks = 256;
@@ -29,7 +29,7 @@ struct Cut {
   Dtype kv_dtype = Dtype::f32;
 };
 
-EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
+EngineOptions retention_options(const KvRetention& retention, const RetentionCut& cut) {
   EngineOptions options;
   options.block_size = cut.block_size;
   options.kv_cache_dtype = cut.kv_dtype;
@@ -41,11 +41,11 @@ EngineOptions options_for(const KvRetention& retention, const Cut& cut) {
   return options;
 }
 
-TextScores score(const ModelWeights& weights, const KvRetention& retention, const Cut& cut,
-                 const std::vector<std::vector<TokenId>>& texts) {
+TextScores retention_scores(const ModelWeights& weights, const KvRetention& retention, const RetentionCut& cut,
+                            const std::vector<std::vector<TokenId>>& texts) {
   CpuExecutor executor(weights, {.num_blocks = cut.num_blocks, .block_size = cut.block_size, .dtype = cut.kv_dtype},
                        cut.num_threads);
-  EngineOptions options = options_for(retention, cut);
+  EngineOptions options = retention_options(retention, cut);
   options.weights = {weights.shape.dtype, 0};
   return token_log_probabilities(executor, options, texts, cut.num_prompt_tokens);
 }
@@ -65,7 +65,7 @@ std::vector<double> dense_scores(const ModelWeights& weights, const KvRetention&
 
 // Logits of this model are at most about 10 and are computed in F32 through two layers; angles of the engine are those
 // of positions in the text, off by up to 2^-18 radians at position 250.
-constexpr double kTolerance = 1e-4;
+constexpr double kScoreTolerance = 1e-4;
 
 const ModelWeights& gqa() {
   static const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
@@ -76,7 +76,8 @@ const ModelWeights& gqa() {
 
 TEST_CASE("the dense model agrees with the engine when everything is kept") {
   const std::vector<TokenId> text = random_text(60);
-  CHECK(largest_difference(score(gqa(), {}, {}, {text})[0], dense_scores(gqa(), {}, 4, text)) <= kTolerance);
+  CHECK(largest_difference(retention_scores(gqa(), {}, {}, {text})[0], dense_scores(gqa(), {}, 4, text)) <=
+        kScoreTolerance);
 }
 
 TEST_CASE("StreamingLLM: sinks and window, at positions within the cache, beyond the trained positions") {
@@ -86,8 +87,8 @@ TEST_CASE("StreamingLLM: sinks and window, at positions within the cache, beyond
        {std::tuple{4, 20, 4}, {1, 8, 1}, {6, 10, 4}, {4, 33, 16}, {20, 5, 8}, {3, 40, 32}}) {
     INFO(sinks << " sinks, window of " << window << ", blocks of " << block_size);
     const KvRetention retention = sinks_of(sinks, window);
-    const TextScores scores = score(gqa(), retention, {.block_size = block_size}, {text});
-    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
+    const TextScores scores = retention_scores(gqa(), retention, {.block_size = block_size}, {text});
+    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kScoreTolerance);
   }
 }
 
@@ -115,8 +116,8 @@ TEST_CASE("a window forgets what leaves it, and positions stay") {
   for (const auto& [window, block_size] : {std::pair{20, 4}, {8, 1}, {33, 16}}) {
     INFO("window of " << window << ", blocks of " << block_size);
     const KvRetention retention = window_of(window);
-    const TextScores scores = score(gqa(), retention, {.block_size = block_size}, {text});
-    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kTolerance);
+    const TextScores scores = retention_scores(gqa(), retention, {.block_size = block_size}, {text});
+    CHECK(largest_difference(scores[0], dense_scores(gqa(), retention, block_size, text)) <= kScoreTolerance);
   }
 }
 
@@ -127,17 +128,17 @@ TEST_CASE("H2O: each layer and KV head keeps its heavy hitters and the newest to
     for (const auto& [hitters, window, block_size] : {std::tuple{8, 8, 4}, {1, 30, 16}, {20, 1, 1}, {5, 12, 8}}) {
       INFO(variant << ": " << hitters << " heavy hitters, window of " << window << ", blocks of " << block_size);
       const KvRetention retention = hitters_of(hitters, window);
-      const TextScores scores = score(weights, retention, {.block_size = block_size}, {text});
-      CHECK(largest_difference(scores[0], dense_scores(weights, retention, block_size, text)) <= kTolerance);
+      const TextScores scores = retention_scores(weights, retention, {.block_size = block_size}, {text});
+      CHECK(largest_difference(scores[0], dense_scores(weights, retention, block_size, text)) <= kScoreTolerance);
     }
   }
 }
 
 TEST_CASE("each policy sees something else") {
   const std::vector<TokenId> text = random_text(120);
-  const TextScores all = score(gqa(), {}, {}, {text});
+  const TextScores all = retention_scores(gqa(), {}, {}, {text});
   for (const KvRetention& retention : {window_of(16), sinks_of(4, 16), hitters_of(8, 8)}) {
-    const TextScores some = score(gqa(), retention, {}, {text});
+    const TextScores some = retention_scores(gqa(), retention, {}, {text});
     CHECK(std::equal(some[0].begin(), some[0].begin() + 15, all[0].begin()));  // nothing has gone yet
     CHECK(largest_difference(some[0], all[0]) > 1e-3);
   }
@@ -145,25 +146,27 @@ TEST_CASE("each policy sees something else") {
 
 TEST_CASE("a policy that keeps more than there is changes no bit") {
   const std::vector<TokenId> text = random_text(100);
-  const TextScores all = score(gqa(), {}, {}, {text});
+  const TextScores all = retention_scores(gqa(), {}, {}, {text});
   for (const KvRetention& retention : {window_of(100), sinks_of(4, 96), hitters_of(50, 50)})
-    CHECK(score(gqa(), retention, {}, {text}) == all);
+    CHECK(retention_scores(gqa(), retention, {}, {text}) == all);
 }
 
 TEST_CASE("threads, chunks, neighbours and preemption change no bit of what a policy gives") {
   const std::vector<std::vector<TokenId>> texts{random_text(110, 1), random_text(90, 2), random_text(125, 3)};
   for (const KvRetention& retention : {window_of(18), sinks_of(5, 18), hitters_of(9, 14)}) {
     INFO(name(retention.policy));
-    const Cut plain{.num_threads = 1, .num_prompt_tokens = 70};
-    const TextScores expected = score(gqa(), retention, plain, texts);
+    const RetentionCut plain{.num_threads = 1, .num_prompt_tokens = 70};
+    const TextScores expected = retention_scores(gqa(), retention, plain, texts);
     for (std::size_t i = 0; i < texts.size(); ++i)  // alone, and all of it a token a step
-      CHECK(std::ranges::equal(std::span(score(gqa(), retention, {}, {texts[i]})[0]).subspan(69), expected[i]));
+      CHECK(std::ranges::equal(std::span(retention_scores(gqa(), retention, {}, {texts[i]})[0]).subspan(69),
+                               expected[i]));
     for (const int chunk : {7, 16, 33})
-      CHECK(score(gqa(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) == expected);
+      CHECK(retention_scores(gqa(), retention, {.max_num_batched_tokens = chunk, .num_prompt_tokens = 70}, texts) ==
+            expected);
     // Room for two sequences, not for three.
-    CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts)[2].size() == 115);
-    const TextScores roomy = score(gqa(), retention, {.num_prompt_tokens = 10}, texts);
-    CHECK(score(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts) == roomy);
+    CHECK(retention_scores(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts)[2].size() == 115);
+    const TextScores roomy = retention_scores(gqa(), retention, {.num_prompt_tokens = 10}, texts);
+    CHECK(retention_scores(gqa(), retention, {.num_blocks = 14, .num_prompt_tokens = 10}, texts) == roomy);
   }
 }
 
@@ -171,20 +174,21 @@ TEST_CASE("H2O reads keys in FP8 and int8") {
   const std::vector<TokenId> text = random_text(110);
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8}) {
     INFO(name(dtype));
-    const Cut whole{.num_prompt_tokens = 60, .kv_dtype = dtype};
-    CHECK(score(gqa(), hitters_of(55, 55), whole, {text}) == score(gqa(), {}, whole, {text}));
-    const TextScores expected = score(gqa(), hitters_of(9, 14), whole, {text});
-    const Cut other{.block_size = 16, .max_num_batched_tokens = 7, .num_prompt_tokens = 60, .kv_dtype = dtype};
-    CHECK(score(gqa(), hitters_of(9, 14), other, {text}) == expected);
-    CHECK(largest_difference(expected[0], score(gqa(), hitters_of(9, 14), {.num_prompt_tokens = 60}, {text})[0]) > 0);
+    const RetentionCut whole{.num_prompt_tokens = 60, .kv_dtype = dtype};
+    CHECK(retention_scores(gqa(), hitters_of(55, 55), whole, {text}) == retention_scores(gqa(), {}, whole, {text}));
+    const TextScores expected = retention_scores(gqa(), hitters_of(9, 14), whole, {text});
+    const RetentionCut other{.block_size = 16, .max_num_batched_tokens = 7, .num_prompt_tokens = 60, .kv_dtype = dtype};
+    CHECK(retention_scores(gqa(), hitters_of(9, 14), other, {text}) == expected);
+    CHECK(largest_difference(expected[0],
+                             retention_scores(gqa(), hitters_of(9, 14), {.num_prompt_tokens = 60}, {text})[0]) > 0);
   }
 }
 
 TEST_CASE("H2O does not depend on the block size, and windows only as they are evicted by blocks") {
   const std::vector<TokenId> text = random_text(110);
-  const TextScores expected = score(gqa(), hitters_of(9, 14), {.block_size = 1}, {text});
+  const TextScores expected = retention_scores(gqa(), hitters_of(9, 14), {.block_size = 1}, {text});
   for (const int block_size : {2, 16, 64})
-    CHECK(score(gqa(), hitters_of(9, 14), {.block_size = block_size}, {text}) == expected);
+    CHECK(retention_scores(gqa(), hitters_of(9, 14), {.block_size = block_size}, {text}) == expected);
 }
 
 TEST_CASE("prefix caching changes no bit of any score") {
@@ -193,7 +197,7 @@ TEST_CASE("prefix caching changes no bit of any score") {
   const std::vector<TokenId> other = random_text(30, 9);
   fork.insert(fork.end(), other.begin(), other.end());
   const std::vector<std::vector<TokenId>> texts{text, fork, text};
-  EngineOptions options = options_for({}, {});
+  EngineOptions options = retention_options({}, {});
   options.max_num_seqs = 1;  // one after the other
   const auto run = [&] {
     CpuExecutor executor(gqa(), {.num_blocks = 64, .block_size = 4, .dtype = Dtype::f32}, 2);
@@ -237,7 +241,7 @@ TEST_CASE("a slot that one sequence writes in a step is written though another o
 
 TEST_CASE("a step in the middle of a text nobody has computed is refused, unless the cache is made up") {
   for (const KvRetention& retention : {sinks_of(4, 16), hitters_of(8, 12)}) {
-    const EngineOptions options = options_for(retention, {});
+    const EngineOptions options = retention_options(retention, {});
     Batch batch = uniform_batch(Phase::decode, 1, 104, retention, 4);
     batch.token_ids = {5};
     batch.block_tables = {{1, 2, 3, 4, 5, 6}};

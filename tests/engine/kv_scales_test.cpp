@@ -22,12 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSmall = kGoldenFolder / "gqa";
-constexpr int kTokens = 64;
+const fs::path kGqaModel = kGoldenFolder / "gqa";
+constexpr int kScaledTokens = 64;
 
 // Of a layer, as an F32 cache of one block holds them: [K, V][KV heads, block, head_dim].
 KvRange range_in_cache(const ModelWeights& weights, const std::vector<TokenId>& tokens, int layer) {
-  Stepper stepper(weights, {.block_size = kTokens, .kv_dtype = Dtype::f32});
+  Stepper stepper(weights, {.block_size = kScaledTokens, .kv_dtype = Dtype::f32});
   static_cast<void>(stepper.step({{0, Phase::prefill, tokens}}));
   std::vector<std::byte> bytes(stepper.executor().bytes_per_block());
   stepper.executor().read_blocks({stepper.blocks(0).data(), 1}, bytes);
@@ -56,7 +56,7 @@ ModelWeights with_loud_keys(const ModelWeights& weights, float factor) {
   return loud;
 }
 
-double error_of(const std::vector<Logits>& a, const std::vector<Logits>& b) { return relative_difference(a, b); }
+double logits_error(const std::vector<Logits>& a, const std::vector<Logits>& b) { return relative_difference(a, b); }
 
 std::vector<Logits> last_logits(Stepper stepper, const std::vector<TokenId>& tokens) {
   const std::vector<TokenId> most(tokens.begin(), tokens.end() - 1);
@@ -66,15 +66,15 @@ std::vector<Logits> last_logits(Stepper stepper, const std::vector<TokenId>& tok
 
 fs::path written_with(const TemporaryFolder& folder, const std::map<std::string, float>& scales) {
   const fs::path output = folder.path("out");
-  write_quantized_model({.source = kSmall, .kv_scales = scales}, output);
+  write_quantized_model({.source = kGqaModel, .kv_scales = scales}, output);
   return output;
 }
 
 }  // namespace
 
 TEST_CASE("ranges of keys and values are those that the KV cache holds, and scales leave twice as much room") {
-  const ModelWeights weights = load_weights(kSmall);
-  const std::vector<TokenId> tokens = random_tokens(kTokens, weights.shape.vocab_size);
+  const ModelWeights weights = load_weights(kGqaModel);
+  const std::vector<TokenId> tokens = random_tokens(kScaledTokens, weights.shape.vocab_size);
   const std::vector<KvRange> ranges = observe_kv_ranges(weights, tokens, {.on_progress = {}});
   REQUIRE(ranges.size() == static_cast<std::size_t>(weights.shape.num_layers()));
   for (std::size_t layer = 0; layer < ranges.size(); ++layer) {
@@ -95,7 +95,7 @@ TEST_CASE("ranges of keys and values are those that the KV cache holds, and scal
 }
 
 TEST_CASE("scales of the KV cache come back from the folder, whatever program named them") {
-  ModelWeights weights = load_weights(kSmall);
+  ModelWeights weights = load_weights(kGqaModel);
   REQUIRE(weights.kv_scales.empty());
   std::vector<kernels::Fp8KvScales> scales(weights.layers.size());
   for (std::size_t layer = 0; layer < scales.size(); ++layer)
@@ -123,7 +123,7 @@ TEST_CASE("scales of the KV cache come back from the folder, whatever program na
 }
 
 TEST_CASE("scales of the KV cache that cannot be used are refused") {
-  ModelWeights weights = load_weights(kSmall);
+  ModelWeights weights = load_weights(kGqaModel);
   const std::map<std::string, float> all =
       kv_scale_tensors(weights, std::vector<kernels::Fp8KvScales>(weights.layers.size()));
   const auto refused = [&](auto change, const std::string& text) {
@@ -139,7 +139,7 @@ TEST_CASE("scales of the KV cache that cannot be used are refused") {
 }
 
 TEST_CASE("scales of the KV cache are of the heads that they were found for: others have none") {
-  ModelWeights weights = load_weights(kSmall);
+  ModelWeights weights = load_weights(kGqaModel);
   const int heads = weights.shape.heads().num_key_value_heads;
   REQUIRE(heads == 2);
   weights.kv_scales.assign(weights.layers.size(), {0.5F, 0.25F});
@@ -151,7 +151,7 @@ TEST_CASE("scales of the KV cache are of the heads that they were found for: oth
   };
   const auto written = [&](const ModelWeights& model) {
     const TemporaryFolder folder;
-    write_model(folder.path("out"), model, kSmall);
+    write_model(folder.path("out"), model, kGqaModel);
     return load_weights(folder.path("out")).kv_scales;
   };
   const ModelWeights same = merged({{0}, {1}}), fewer = merged({{0, 1}}), moved = merged({{1}, {0}});
@@ -166,26 +166,26 @@ TEST_CASE("scales of the KV cache are of the heads that they were found for: oth
 }
 
 TEST_CASE("keys beyond 448 need scales in an FP8 cache, and with them lose what others lose") {
-  const ModelWeights plain = with_wide_heads(load_weights(kSmall));
-  const std::vector<TokenId> tokens = random_tokens(kTokens, plain.shape.vocab_size);
+  const ModelWeights plain = with_wide_heads(load_weights(kGqaModel));
+  const std::vector<TokenId> tokens = random_tokens(kScaledTokens, plain.shape.vocab_size);
   const std::vector<Logits> exact = last_logits(Stepper(plain, {.kv_dtype = Dtype::f32}), tokens);
   const float largest = observe_kv_ranges(plain, tokens, {.on_progress = {}})[0].k;
   const float factor = std::exp2(std::ceil(std::log2(100 * 448 / largest)));
   ModelWeights loud = with_loud_keys(plain, factor);
-  REQUIRE(error_of(last_logits(Stepper(loud, {.kv_dtype = Dtype::f32}), tokens), exact) < 1e-4);
+  REQUIRE(logits_error(last_logits(Stepper(loud, {.kv_dtype = Dtype::f32}), tokens), exact) < 1e-4);
   const StepperOptions fp8{.kv_dtype = Dtype::fp8_e4m3};
-  const double usual = error_of(last_logits(Stepper(plain, fp8), tokens), exact);
-  const double saturated = error_of(last_logits(Stepper(loud, fp8), tokens), exact);
+  const double usual = logits_error(last_logits(Stepper(plain, fp8), tokens), exact);
+  const double saturated = logits_error(last_logits(Stepper(loud, fp8), tokens), exact);
   loud.kv_scales = e4m3_scales(observe_kv_ranges(loud, tokens, {.on_progress = {}}));
   const std::vector<Logits> scaled = last_logits(Stepper(loud, fp8), tokens);
-  INFO("usual " << usual << " saturated " << saturated << " scaled " << error_of(scaled, exact));
+  INFO("usual " << usual << " saturated " << saturated << " scaled " << logits_error(scaled, exact));
   CHECK(saturated > 4 * usual);
-  CHECK(error_of(scaled, exact) < 2 * usual);
+  CHECK(logits_error(scaled, exact) < 2 * usual);
   Stepper gpu(host_gpu(64), loud, {.kv_dtype = Dtype::fp8_e4m3, .activation_dtype = Dtype::f32});
-  CHECK(error_of(last_logits(std::move(gpu), tokens), scaled) < 0.5 * usual);
+  CHECK(logits_error(last_logits(std::move(gpu), tokens), scaled) < 0.5 * usual);
   StepperOptions divided = fp8;
   divided.division.tensor_parallel_size = 2;
-  CHECK(error_of(last_logits(Stepper(loud, divided), tokens), scaled) < 0.5 * usual);
+  CHECK(logits_error(last_logits(Stepper(loud, divided), tokens), scaled) < 0.5 * usual);
 }
 
 }  // namespace dculab::engine

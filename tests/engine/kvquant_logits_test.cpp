@@ -10,6 +10,7 @@
 #include "engine/executors/rope_table.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "kernels/number_format.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -17,13 +18,10 @@
 namespace dculab::engine {
 namespace {
 
-const std::filesystem::path kShipped = DCULAB_SOURCE_DIR "/scenarios/models/dculab-tiny";
-constexpr int kPrompt = kSanitized ? 40 : 200, kDecoded = kSanitized ? 8 : 40;
-constexpr int kBlock = 256;  // one block holds the text
+constexpr int kPrefilled = kSanitized ? 40 : 200, kDecoded = kSanitized ? 8 : 40;
+constexpr int kTextBlock = 256;  // one block holds the text
 
-using Row = std::span<float>;
-
-float rounded_to_f16(float value) { return kernels::f32_from_f16(kernels::f16_from_f32(value)); }
+using RowSpan = std::span<float>;
 
 // 1 % of the channels, rounded up: those whose distances are largest.
 std::vector<std::size_t> farthest(const std::vector<float>& distances) {
@@ -45,12 +43,12 @@ float coded(const KvCodebook& book, float centre, float half_range, float value)
   return centre + half_range * book.levels[static_cast<std::size_t>(code)];
 }
 
-void keep_outliers(const std::vector<std::size_t>& channels, const std::vector<float>& exact, Row row) {
+void keep_outliers(const std::vector<std::size_t>& channels, const std::vector<float>& exact, RowSpan row) {
   for (const std::size_t channel : channels) row[channel] = rounded_to_f16(exact[channel]);
 }
 
 // What is left of a token's K, before it is rotated.
-void quantize_keys(const KvLayerCalibration& known, const KvCodebook& book, Row k) {
+void quantize_keys(const KvLayerCalibration& known, const KvCodebook& book, RowSpan k) {
   const std::vector<float> exact(k.begin(), k.end());
   std::vector<float> distances;
   for (std::size_t c = 0; c < k.size(); ++c)
@@ -60,7 +58,7 @@ void quantize_keys(const KvLayerCalibration& known, const KvCodebook& book, Row 
 }
 
 // Of its V, whose range is that of what are no outliers.
-void quantize_values(const KvCodebook& book, Row v) {
+void quantize_values(const KvCodebook& book, RowSpan v) {
   const std::vector<float> exact(v.begin(), v.end());
   std::vector<float> distances, others;
   for (const float value : exact) distances.push_back(std::abs(value));
@@ -105,22 +103,22 @@ class Leaving {
     const auto width = static_cast<std::size_t>(heads_.kv_width());
     const std::size_t stride = static_cast<std::size_t>(heads_.query_width()) + 2 * width;
     const KvLayerCalibration& of_layer = known_.layers[static_cast<std::size_t>(layer)];
-    float* const keys = cached + static_cast<std::size_t>(2 * layer) * kBlock * width;
+    float* const keys = cached + static_cast<std::size_t>(2 * layer) * kTextBlock * width;
     for (std::size_t i = 0; i < qkv_.size() / stride; ++i) {
-      const Row row = Row(qkv_).subspan(i * stride, stride);
-      const Row k = row.subspan(stride - 2 * width, width), values = row.last(width);
+      const RowSpan row = RowSpan(qkv_).subspan(i * stride, stride);
+      const RowSpan k = row.subspan(stride - 2 * width, width), values = row.last(width);
       quantize_keys(of_layer, of_layer.k[which_], k);
       quantize_values(of_layer.v[which_], values);
       const int position = computed_ + static_cast<int>(i);
       rotate(k, position);
       place(k, position, keys);
-      place(values, position, keys + kBlock * width);
+      place(values, position, keys + kTextBlock * width);
     }
     executor().write_blocks({&block, 1}, bytes);
   }
 
   // Each head in halves.
-  void rotate(Row k, int position) {
+  void rotate(RowSpan k, int position) {
     const auto head = static_cast<std::size_t>(heads_.head_dim), half = head / 2;
     const float* const angles = rope_.rows(position + 1) + static_cast<std::size_t>(position) * head;
     for (std::size_t first = 0; first < k.size(); first += head)
@@ -132,10 +130,10 @@ class Leaving {
   }
 
   // [KV heads, kBlock, head_dim].
-  void place(Row row, int position, float* cached) const {
+  void place(RowSpan row, int position, float* cached) const {
     const auto head = static_cast<std::size_t>(heads_.head_dim);
     for (std::size_t first = 0; first < row.size(); first += head)
-      std::copy_n(row.data() + first, head, cached + first * kBlock + static_cast<std::size_t>(position) * head);
+      std::copy_n(row.data() + first, head, cached + first * kTextBlock + static_cast<std::size_t>(position) * head);
   }
 
   Stepper& stepper_;
@@ -146,14 +144,6 @@ class Leaving {
   std::vector<float> qkv_;  // of the new tokens, not rotated
   int computed_ = 0;
 };
-
-std::vector<TokenId> held_out_tokens() {
-  std::ifstream file(kShipped / "eval/held-out.txt");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::vector<TokenId> tokens = Tokenizer::load(kShipped / "tokenizer.json").encode(text, SpecialTokens::omit);
-  tokens.resize(kPrompt + kDecoded);
-  return tokens;
-}
 
 // The model with that layer alone: in a stack, a code that rounding turns into its neighbour moves K and V of the
 // layers behind by a step, where more codes turn.
@@ -167,20 +157,21 @@ ModelWeights one_layer(const ModelWeights& weights, std::size_t layer) {
   return one;
 }
 
-struct Errors {
+struct KvquantErrors {
   double of_levels = 0;  // the largest of any step: against the F32 cache that holds what the levels leave
   double of_plain = 0;   // against one that keeps everything
 };
 
-Errors read_text(const ModelWeights& weights, Dtype dtype, std::size_t which, const std::vector<TokenId>& tokens) {
+KvquantErrors read_text(const ModelWeights& weights, Dtype dtype, std::size_t which,
+                        const std::vector<TokenId>& tokens) {
   const std::shared_ptr<const KvCalibration> known = weights.kv_calibration();
-  const StepperOptions f32{.block_size = kBlock, .kv_dtype = Dtype::f32};
+  const StepperOptions f32{.block_size = kTextBlock, .kv_dtype = Dtype::f32};
   Stepper kvquant(weights, {.kv_dtype = dtype}), left(weights, f32), plain(weights, f32);
   Leaving leaving(left, *known, which);
-  Errors errors;
+  KvquantErrors errors;
   for (int next = 0; next < static_cast<int>(tokens.size());) {
     const Phase phase = next == 0 ? Phase::prefill : Phase::decode;
-    const int count = next == 0 ? kPrompt : 1;
+    const int count = next == 0 ? kPrefilled : 1;
     const std::vector<TokenId> fed(tokens.begin() + next, tokens.begin() + next + count);
     const Logits expected = leaving.step(phase, fed), logits = kvquant.step({{0, phase, fed}})[0];
     errors.of_levels = std::max(errors.of_levels, relative_error(logits, expected));
@@ -193,11 +184,11 @@ Errors read_text(const ModelWeights& weights, Dtype dtype, std::size_t which, co
 }  // namespace
 
 TEST_CASE("the logits of a KVQuant cache are those of what the calibrated levels leave of each token", "[once]") {
-  const ModelWeights weights = load_weights(kShipped);
-  const std::vector<TokenId> tokens = held_out_tokens();
+  const ModelWeights weights = load_weights(kShippedModel);
+  const std::vector<TokenId> tokens = shipped_tokens("eval/held-out.txt", kPrefilled + kDecoded);
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer)
     for (const auto& [dtype, which] : {std::pair{Dtype::kvquant4, 0U}, {Dtype::kvquant3, 1U}, {Dtype::kvquant2, 2U}}) {
-      const Errors errors = read_text(one_layer(weights, layer), dtype, which, tokens);
+      const KvquantErrors errors = read_text(one_layer(weights, layer), dtype, which, tokens);
       INFO(name(dtype) << ", layer " << layer << ": " << errors.of_levels << ", from what is not quantized "
                        << errors.of_plain);
       // K is rotated, and sums are added up, in F32 and in another order.

@@ -51,7 +51,7 @@ std::vector<Logits> read_prompt(Stepper& stepper, const GoldenPrompt& prompt) {
 }
 
 // A model of such a shape that reads and writes the text of another golden.
-ModelWeights text_weights(const std::string& variant) {
+ModelWeights latent_text_weights(const std::string& variant) {
   ModelShape shape = load_weights(kFamilyFolder / variant).shape;
   shape.vocab_size = load_weights(kGoldenFolder / "text").shape.vocab_size;
   return random_weights(shape, 5);
@@ -201,7 +201,7 @@ TEST_CASE("latents and shared K and V: swapped blocks come back as they were") {
 TEST_CASE("latents and shared K and V: texts depend neither on neighbours, prefix caching nor preemption") {
   const std::vector<TextRequest> requests = text_requests();
   for (const std::string& variant : latent_and_cross_layer()) {
-    const ModelWeights weights = text_weights(variant);
+    const ModelWeights weights = latent_text_weights(variant);
     GeneratorOptions plain;
     plain.engine.kv_cache_dtype = Dtype::f32, plain.engine.block_size = 4, plain.num_threads = 2;
     GeneratorOptions cached = plain, swapping = plain, recomputing = plain;

@@ -13,6 +13,7 @@
 #include "engine/speculation/medusa.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
+#include "tests/engine/support/generated_texts.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -44,12 +45,6 @@ std::vector<TextRequest> stories(int count, int max_tokens) {
   for (const std::string& prompt : prompts_from(text_in("calibration.txt"), count, 150))
     requests.push_back({.prompt = prompt, .max_tokens = max_tokens + static_cast<int>(requests.size() % 7)});
   return requests;
-}
-
-std::vector<std::vector<TokenId>> texts_of(const Generation& generation) {
-  std::vector<std::vector<TokenId>> texts;
-  for (const Completion& completion : generation.completions) texts.push_back(completion.token_ids);
-  return texts;
 }
 
 }  // namespace

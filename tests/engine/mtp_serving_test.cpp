@@ -22,7 +22,7 @@ const std::filesystem::path kMtpModel = std::filesystem::path(DCULAB_SOURCE_DIR)
 using Tokens = std::vector<TokenId>;
 using Drafts = std::map<Tokens, Tokens>;  // what was drafted behind which tokens
 
-Tokens golden_tokens(const std::string& name) {
+Tokens expected_tokens(const std::string& name) {
   const MappedFile file((kMtpModel / "expected.safetensors").string());
   const std::span<const std::byte> bytes = read_tensor_table(file.bytes(), "expected").at(name).bytes;
   Tokens values(bytes.size() / sizeof(TokenId));
@@ -55,25 +55,25 @@ class Listener final : public Drafter {
   Drafts& drafts_;
 };
 
-struct Served {
+struct ServedDrafts {
   std::map<SequenceId, Tokens> texts;
   Drafts drafts;
   ServingReport report;
 };
 
-Served serve_with(const GeneratorOptions& asked, const SamplingParams& sampling = {}) {
+ServedDrafts serve_with(const GeneratorOptions& asked, const SamplingParams& sampling = {}) {
   ModelWeights weights = load_weights(kMtpModel);
   const EngineOptions options = served_options(asked, weights.shape);
   OpenModel model = open_model(std::move(weights), options, asked);
   WallClock clock;
-  Served served;
+  ServedDrafts served;
   auto& drafter = model.drafts.drafter;
   if (drafter) drafter = std::make_unique<Listener>(std::move(drafter), served.drafts);
   EngineCore core(model, options, clock, RequestRecords::keep,
                   {.on_finished = [&](const Sequence& each) { served.texts[each.request.id] = each.tokens; }});
   for (int prompt = 0; prompt < 3; ++prompt)
     REQUIRE_FALSE(core.loop().submit({.id = prompt,
-                                      .prompt_token_ids = golden_tokens("prompt." + std::to_string(prompt)),
+                                      .prompt_token_ids = expected_tokens("prompt." + std::to_string(prompt)),
                                       .max_tokens = 30,
                                       .sampling = sampling,
                                       .arrival = {}}));
@@ -112,17 +112,17 @@ GeneratorOptions cramped_mtp(GeneratorOptions options, bool swaps) {
 }  // namespace
 
 TEST_CASE("the MTP layer drafts what its reference does, and leaves texts as they are", "[mtp]") {
-  const Served alone = serve_with(mtp_options(16, 0));
+  const ServedDrafts alone = serve_with(mtp_options(16, 0));
   for (const int block_size : {1, 16, 64})
     for (const int num_tokens : {1, 4}) {
       INFO("blocks of " << block_size << ", " << num_tokens << " tokens");
-      const Served served = serve_with(mtp_options(block_size, num_tokens));
+      const ServedDrafts served = serve_with(mtp_options(block_size, num_tokens));
       CHECK(served.texts == alone.texts);
       CHECK(served.report.drafts.num_drafts > 20);
       for (int prompt = 0; prompt < 3; ++prompt) {
         const std::string of = "." + std::to_string(prompt);
-        Tokens tokens = golden_tokens("prompt" + of), expected = golden_tokens("drafts" + of);
-        tokens.push_back(golden_tokens("next" + of).front());
+        Tokens tokens = expected_tokens("prompt" + of), expected = expected_tokens("drafts" + of);
+        tokens.push_back(expected_tokens("next" + of).front());
         expected.resize(static_cast<std::size_t>(num_tokens));
         REQUIRE(served.drafts.contains(tokens));
         CHECK(served.drafts.at(tokens) == expected);
@@ -131,9 +131,9 @@ TEST_CASE("the MTP layer drafts what its reference does, and leaves texts as the
 }
 
 TEST_CASE("what the MTP layer drafts does not depend on chunks and preemption", "[mtp]") {
-  const Served easy = serve_with(mtp_options(4, 3));
+  const ServedDrafts easy = serve_with(mtp_options(4, 3));
   for (const bool swaps : {false, true}) {
-    const Served cramped = serve_with(cramped_mtp(mtp_options(4, 3), swaps));
+    const ServedDrafts cramped = serve_with(cramped_mtp(mtp_options(4, 3), swaps));
     CHECK(cramped.texts == easy.texts);
     CHECK(cramped.report.num_preemptions > 0);
     int compared = 0;
@@ -149,7 +149,7 @@ TEST_CASE("what the MTP layer drafts does not depend on chunks and preemption", 
 }
 
 TEST_CASE("an MTP layer drafts sampled texts by their own distribution", "[mtp]") {
-  const Served served = serve_with(mtp_options(16, 2), {.temperature = 1.0, .seed = 3});
+  const ServedDrafts served = serve_with(mtp_options(16, 2), {.temperature = 1.0, .seed = 3});
   CHECK(served.report.drafts.num_drafts > 20);
 }
 

@@ -19,6 +19,7 @@
 #include "model/folder/model_files.hpp"
 #include "tests/engine/support/golden_model.hpp"
 #include "tests/engine/support/quantized_folders.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 
@@ -27,20 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr float kTolerance = 1e-4F;  // of F32 sums, as for the models that are not quantized
+constexpr float kLogitsTolerance = 1e-4F;  // of F32 sums, as for the models that are not quantized
 
-const fs::path kShippedModel = fs::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny";
-
-std::vector<TokenId> calibration_tokens(std::size_t count) {
-  std::ifstream file(kShippedModel / "calibration.txt");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::vector<TokenId> tokens = Tokenizer::load(kShippedModel / "tokenizer.json").encode(text, SpecialTokens::omit);
-  REQUIRE(tokens.size() > count);
-  tokens.resize(count);
-  return tokens;
-}
-
-std::vector<Logits> run(const ModelWeights& weights, const std::vector<TokenId>& tokens, ActivationMode activations) {
+std::vector<Logits> run_prefill(const ModelWeights& weights, const std::vector<TokenId>& tokens,
+                                ActivationMode activations) {
   Stepper stepper(weights, {.activations = activations});
   return stepper.step({{0, Phase::prefill, tokens}});
 }
@@ -81,7 +72,7 @@ TEST_CASE("checkpoints of AutoGPTQ, AutoAWQ and dculab give the logits and greed
         REQUIRE(best_token(rows[i]) == prompt.greedy[token]);
         const float* const expected = prompt.logits.data() + (prompt.tokens.size() - 1) * vocab_size;
         for (std::size_t id = 0; token == 0 && id < vocab_size; ++id)
-          REQUIRE(std::fabs(rows[i][id] - expected[id]) <= kTolerance);
+          REQUIRE(std::fabs(rows[i][id] - expected[id]) <= kLogitsTolerance);
         feeds[i] = {static_cast<SequenceId>(i), Phase::decode, {best_token(rows[i])}};
       }
     }
@@ -108,7 +99,7 @@ TEST_CASE("what is quantized is read back with the same integers, in either form
         require_same_integers(model, folder.path("out"));
         const ModelWeights loaded = load_weights(folder.path("out"));
         REQUIRE(loaded.shape.layer_format() == WeightFormat{bits == 8 ? Dtype::int8 : Dtype::int4, 16});
-        const float logit = run(loaded, {5, 6, 7}, ActivationMode::exact)[0][0];
+        const float logit = run_prefill(loaded, {5, 6, 7}, ActivationMode::exact)[0][0];
         REQUIRE(std::isfinite(logit));
       }
 }
@@ -129,9 +120,9 @@ TEST_CASE("int8 methods stay close to the model, with 8-bit activations too", "[
   // A trained model: in a random one, errors may grow from layer to layer.
   const fs::path source = kShippedModel;
   const ModelWeights weights = load_weights(source);
-  const std::vector<TokenId> tokens = calibration_tokens(1024);
+  const std::vector<TokenId> tokens = shipped_tokens("calibration.txt", 1024);
   const std::vector<TokenId> prompt(tokens.begin(), tokens.begin() + 30);
-  const Logits expected = run(weights, prompt, ActivationMode::exact)[0];
+  const Logits expected = run_prefill(weights, prompt, ActivationMode::exact)[0];
   double norm = 0;
   for (const float logit : expected) norm += static_cast<double>(logit) * logit;
   for (const auto method :
@@ -143,7 +134,7 @@ TEST_CASE("int8 methods stay close to the model, with 8-bit activations too", "[
     const TemporaryFolder folder;
     write_quantized_model(to_write(model, options, source), folder.path("out"));
     for (const ActivationMode mode : {ActivationMode::exact, ActivationMode::int8}) {
-      const Logits actual = run(load_weights(folder.path("out")), prompt, mode)[0];
+      const Logits actual = run_prefill(load_weights(folder.path("out")), prompt, mode)[0];
       double error = 0;
       for (std::size_t i = 0; i < actual.size(); ++i)
         error += std::pow(static_cast<double>(actual[i]) - expected[i], 2);
@@ -157,7 +148,7 @@ TEST_CASE("GPTQ's output error is within 2 % of AutoGPTQ's on the shipped model'
   ModelWeights weights = load_weights(kShippedModel);
   weights.layers.resize(1);
   weights.shape.layers.assign(1, 0);
-  const std::vector<TokenId> tokens = calibration_tokens(1024);
+  const std::vector<TokenId> tokens = shipped_tokens("calibration.txt", 1024);
   std::ifstream file(fs::path(DCULAB_SOURCE_DIR) / "tests/golden/gptq/shipped_layer.csv");
   std::string line;
   std::getline(file, line);
@@ -191,7 +182,7 @@ TEST_CASE("GPTQ's output error is within 2 % of AutoGPTQ's on the shipped model'
 
 TEST_CASE("GPTQ beats rounding to nearest on every layer of the shipped model at 4 and 3 bits", "[once]") {
   const ModelWeights weights = load_weights(kShippedModel);
-  const std::vector<TokenId> tokens = calibration_tokens(1024);
+  const std::vector<TokenId> tokens = shipped_tokens("calibration.txt", 1024);
   for (const int bits : {4, 3}) {
     QuantizeOptions options = options_of(QuantizationMethod::gptq, bits, 128, QuantizedFormat::gptq);
     options.true_sequential = false;

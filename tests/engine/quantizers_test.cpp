@@ -32,7 +32,8 @@ std::vector<float> read_floats(const TensorTable& tensors, const char* name) {
   return values;
 }
 
-double error_of(const WeightMatrix& weights, const kernels::QuantizedMatrix& matrix, std::span<const float> hessian) {
+double output_error(const WeightMatrix& weights, const kernels::QuantizedMatrix& matrix,
+                    std::span<const float> hessian) {
   return relative_output_error(weights, dequantized(matrix), hessian);
 }
 
@@ -72,9 +73,9 @@ TEST_CASE("GPTQ's output error is within 2 % of AutoGPTQ's on the same Hessian")
         .bits = bits, .kind = sym != 0 ? GridKind::symmetric : GridKind::asymmetric, .lowest_zero = 0};
     const auto order = desc_act != 0 ? ColumnOrder::by_activation : ColumnOrder::as_stored;
     const InverseFactor factor = factor_inverse(hessian, weights.columns, order, 0.01);
-    const double error = error_of(weights, gptq(threads, weights, factor, grid, group_size), hessian);
+    const double error = output_error(weights, gptq(threads, weights, factor, grid, group_size), hessian);
     CHECK_THAT(error, WithinRel(expected, 0.02));
-    CHECK(error <= error_of(weights, round_to_nearest(weights, grid, group_size), hessian));
+    CHECK(error <= output_error(weights, round_to_nearest(weights, grid, group_size), hessian));
   }
   REQUIRE(count == 32);
 }

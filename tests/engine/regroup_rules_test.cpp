@@ -35,7 +35,7 @@ SimilarityMatrix random_products(int heads, std::uint64_t seed) {
   return products;
 }
 
-double error_of(const HeadGroups& groups, const GroupError& error) {
+double summed_error(const HeadGroups& groups, const GroupError& error) {
   double sum = 0;
   for (const std::vector<int>& group : groups) sum += error(group);
   return sum;
@@ -60,8 +60,8 @@ std::map<std::size_t, double> least_errors(int heads, const GroupError& error) {
   std::map<std::size_t, double> least;
   HeadGroups groups;
   for_all_partitions(heads, groups, 0, [&](const HeadGroups& all) {
-    const auto [found, is_first] = least.try_emplace(all.size(), error_of(all, error));
-    if (!is_first) found->second = std::min(found->second, error_of(all, error));
+    const auto [found, is_first] = least.try_emplace(all.size(), summed_error(all, error));
+    if (!is_first) found->second = std::min(found->second, summed_error(all, error));
   });
   return least;
 }
@@ -159,7 +159,7 @@ TEST_CASE("the searched front is the best of all partitions of few heads, and th
     for (std::size_t i = 0; i < front.size(); ++i) {
       REQUIRE(front[i].groups.size() == i + 1);
       REQUIRE_THAT(front[i].error, WithinAbs(least.at(i + 1), 1e-12));
-      REQUIRE_THAT(front[i].error, WithinAbs(error_of(front[i].groups, error), 1e-12));
+      REQUIRE_THAT(front[i].error, WithinAbs(summed_error(front[i].groups, error), 1e-12));
       if (i > 0) REQUIRE(front[i].error < front[i - 1].error);
     }
     const std::vector<GroupingPoint> again = search_groups(8, error, {.seed = seed});
@@ -178,7 +178,7 @@ TEST_CASE("the front of many heads is never beaten by neighbours or by itself", 
     const auto found = std::ranges::find_if(
         front, [count](const GroupingPoint& point) { return static_cast<int>(point.groups.size()) == count; });
     REQUIRE(found != front.end());
-    REQUIRE(found->error <= error_of(neighbour_groups(24, count), error) + 1e-12);
+    REQUIRE(found->error <= summed_error(neighbour_groups(24, count), error) + 1e-12);
   }
 }
 

@@ -45,7 +45,7 @@ NextRequest one_by_one(const std::vector<Request>& requests) {
   };
 }
 
-EngineOptions options_of(const ModelShape& shape, Dtype dtype = Dtype::f32, int block_size = 4) {
+EngineOptions replica_options(const ModelShape& shape, Dtype dtype = Dtype::f32, int block_size = 4) {
   EngineOptions options;
   options.block_size = block_size;
   options.kv_cache_dtype = dtype;
@@ -57,7 +57,7 @@ EngineOptions options_of(const ModelShape& shape, Dtype dtype = Dtype::f32, int 
 }
 
 // On one executor that nobody shares, a request at a time.
-Texts alone(const ModelWeights& weights, const EngineOptions& options, const std::vector<Request>& requests) {
+Texts texts_alone(const ModelWeights& weights, const EngineOptions& options, const std::vector<Request>& requests) {
   const KvCacheOptions kv{.num_blocks = 200, .block_size = options.block_size, .dtype = options.kv_cache_dtype};
   CpuExecutor executor(weights, kv, 1);
   Texts texts;
@@ -74,16 +74,16 @@ Texts alone(const ModelWeights& weights, const EngineOptions& options, const std
   return texts;
 }
 
-struct Served {
+struct ServedReplicas {
   Texts texts;
   ServedWorkload run;
 };
 
-Served serve(const ModelWeights& weights, const EngineOptions& options, const ReplicaChoices& choices,
-             const std::vector<Request>& requests, int num_blocks = 200) {
+ServedReplicas serve_replicas(const ModelWeights& weights, const EngineOptions& options, const ReplicaChoices& choices,
+                              const std::vector<Request>& requests, int num_blocks = 200) {
   const auto replicas = open_replicas(weights, options, DraftWeights(), num_blocks, 1, choices.replicas());
   REQUIRE(problems(choices, options).empty());
-  Served served;
+  ServedReplicas served;
   const auto finish = [&](const Sequence& sequence) {
     CHECK(sequence.token_times.size() == static_cast<std::size_t>(sequence.num_generated()));
     CHECK(std::ranges::is_sorted(sequence.token_times));
@@ -106,14 +106,15 @@ ModelWeights text_weights() { return load_weights(kGoldenFolder / "text"); }
 
 TEST_CASE("replicas give every request the text that it gets alone, however they are routed", "[replicas]") {
   const ModelWeights weights = text_weights();
-  const EngineOptions options = options_of(weights.shape);
+  const EngineOptions options = replica_options(weights.shape);
   const std::vector<Request> requests = requests_for(weights.shape);
-  const Texts expected = alone(weights, options, requests);
+  const Texts expected = texts_alone(weights, options, requests);
   for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
                                 Routing::prefix_affinity})
     for (const int count : {2, 3}) {
       INFO(name(routing) << ", " << count << " replicas");
-      const Served served = serve(weights, options, {.data_parallel_size = count, .routing = routing}, requests);
+      const ServedReplicas served =
+          serve_replicas(weights, options, {.data_parallel_size = count, .routing = routing}, requests);
       CHECK(served.texts == expected);
       REQUIRE(served.run.replicas.size() == static_cast<std::size_t>(count));
       CHECK(sum_of(served.run, &ServedReplica::requests) == std::ssize(requests));
@@ -126,13 +127,13 @@ TEST_CASE("replicas give every request the text that it gets alone, however they
 
 TEST_CASE("each replica drafts for its own requests, and greedy texts stay the same", "[replicas]") {
   const ModelWeights weights = text_weights();
-  EngineOptions options = options_of(weights.shape);
+  EngineOptions options = replica_options(weights.shape);
   std::vector<Request> requests = requests_for(weights.shape);
   for (Request& request : requests) request.sampling = {};
-  const Texts expected = alone(weights, options, requests);
+  const Texts expected = texts_alone(weights, options, requests);
   options.speculative_config.method = SpeculativeMethod::ngram;
   options.speculative_config.shape = chain_shape(3);
-  const Served served = serve(weights, options, {.data_parallel_size = 2}, requests);
+  const ServedReplicas served = serve_replicas(weights, options, {.data_parallel_size = 2}, requests);
   CHECK(served.texts == expected);
   CHECK(served.run.drafts.num_drafts > 0);
   CHECK_THAT(problems({.prefill_replicas = 1, .decode_replicas = 1}, options).front(),
@@ -145,10 +146,10 @@ TEST_CASE("handed-over KV goes on as if it had never moved, in every format and 
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::fp8_e4m3, Dtype::int8})
     for (const int block_size : {1, 16}) {
       INFO(name(dtype) << ", block size " << block_size);
-      EngineOptions options = options_of(weights.shape, dtype, block_size);
-      const Texts expected = alone(weights, options, requests);
+      EngineOptions options = replica_options(weights.shape, dtype, block_size);
+      const Texts expected = texts_alone(weights, options, requests);
       const ReplicaChoices apart{.prefill_replicas = 1, .decode_replicas = 1};
-      const Served served = serve(weights, options, apart, requests, 800 / block_size);
+      const ServedReplicas served = serve_replicas(weights, options, apart, requests, 800 / block_size);
       CHECK(served.texts == expected);
       REQUIRE(served.run.replicas.size() == 2);
       const ServedReplica& prefill = served.run.replicas[0];
@@ -158,24 +159,25 @@ TEST_CASE("handed-over KV goes on as if it had never moved, in every format and 
       CHECK(prefill.handed_over >= 8);  // all but those of one token, or that stop at once
       CHECK(prefill.handed_over_bytes > Bytes());
       options.enable_prefix_caching = true;
-      CHECK(serve(weights, options, apart, requests, 800 / block_size).texts == expected);
+      CHECK(serve_replicas(weights, options, apart, requests, 800 / block_size).texts == expected);
     }
 }
 
 TEST_CASE("handed-over prompts that are preempted are computed again, and end with the same text", "[replicas]") {
   const ModelWeights weights = text_weights();
-  EngineOptions options = options_of(weights.shape);
+  EngineOptions options = replica_options(weights.shape);
   std::vector<Request> requests = requests_for(weights.shape);
   for (Request& request : requests) request.max_tokens += 20, request.arrival = {};
-  const Texts expected = alone(weights, options, requests);
-  const Served served = serve(weights, options, {.prefill_replicas = 1, .decode_replicas = 1}, requests, 40);
+  const Texts expected = texts_alone(weights, options, requests);
+  const ServedReplicas served =
+      serve_replicas(weights, options, {.prefill_replicas = 1, .decode_replicas = 1}, requests, 40);
   CHECK(served.texts == expected);
   CHECK(served.run.num_preemptions > 0);
 }
 
 TEST_CASE("replicas that change their roles lose and change nothing", "[replicas]") {
   const ModelWeights weights = text_weights();
-  const EngineOptions options = options_of(weights.shape);
+  const EngineOptions options = replica_options(weights.shape);
   std::vector<Request> requests;
   for (int copy = 0; copy < 4; ++copy)
     for (Request request : requests_for(weights.shape)) {
@@ -183,11 +185,11 @@ TEST_CASE("replicas that change their roles lose and change nothing", "[replicas
       request.arrival = Seconds(0.01 * copy);
       requests.push_back(request);
     }
-  const Texts expected = alone(weights, options, requests);
+  const Texts expected = texts_alone(weights, options, requests);
   const RoleSwitching eager{
       .prefill_above = 0.5, .prefill_below = 0.4, .decode_above = 0.1, .decode_below = 0.09, .hold = {}};
   const ReplicaChoices choices{.prefill_replicas = 2, .decode_replicas = 2, .role_switching = eager};
-  const Served served = serve(weights, options, choices, requests);
+  const ServedReplicas served = serve_replicas(weights, options, choices, requests);
   CHECK(served.texts == expected);
   int switches = 0;
   for (const ServedReplica& replica : served.run.replicas) switches += replica.role_switches;
@@ -198,29 +200,31 @@ TEST_CASE("latents are handed over like K and V", "[replicas]") {
   for (const std::string& variant : {kLatentVariants.front(), kLatentVariants.back(), kCrossLayerVariants.front()}) {
     const ModelShape shape = load_weights(kFamilyFolder / variant).shape;
     const ModelWeights weights = random_weights(shape, 5);
-    EngineOptions options = options_of(shape);
+    EngineOptions options = replica_options(shape);
     const std::vector<Request> requests = requests_for(shape);
-    const Texts expected = alone(weights, options, requests);
+    const Texts expected = texts_alone(weights, options, requests);
     INFO(variant);
-    CHECK(serve(weights, options, {.prefill_replicas = 1, .decode_replicas = 2}, requests).texts == expected);
+    CHECK(serve_replicas(weights, options, {.prefill_replicas = 1, .decode_replicas = 2}, requests).texts == expected);
   }
 }
 
 TEST_CASE("a request that can never be served ends the run, and so does a replica that fails", "[replicas]") {
   const ModelWeights weights = text_weights();
-  const EngineOptions options = options_of(weights.shape);
+  const EngineOptions options = replica_options(weights.shape);
   std::vector<Request> requests = requests_for(weights.shape);
   requests[7].max_tokens = 100000;
-  CHECK_THROWS_WITH(serve(weights, options, {.data_parallel_size = 2}, requests), ContainsSubstring("request 8: "));
+  CHECK_THROWS_WITH(serve_replicas(weights, options, {.data_parallel_size = 2}, requests),
+                    ContainsSubstring("request 8: "));
   requests = requests_for(weights.shape);
   requests[6].prompt_token_ids[0] = weights.shape.vocab_size;  // found out by the executor
-  CHECK_THROWS_AS(serve(weights, options, {.data_parallel_size = 2}, requests), InputError);
-  CHECK_THROWS_AS(serve(weights, options, {.prefill_replicas = 1, .decode_replicas = 1}, requests), InputError);
+  CHECK_THROWS_AS(serve_replicas(weights, options, {.data_parallel_size = 2}, requests), InputError);
+  CHECK_THROWS_AS(serve_replicas(weights, options, {.prefill_replicas = 1, .decode_replicas = 1}, requests),
+                  InputError);
 }
 
 TEST_CASE("what replicas of one machine do not do is refused", "[replicas]") {
   const ModelWeights weights = text_weights();
-  EngineOptions options = options_of(weights.shape);
+  EngineOptions options = replica_options(weights.shape);
   options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 8};
   CHECK(problems({.data_parallel_size = 2}, options).empty());
   const ReplicaChoices apart{.prefill_replicas = 1, .decode_replicas = 1};
@@ -233,7 +237,7 @@ TEST_CASE("what replicas of one machine do not do is refused", "[replicas]") {
 
 TEST_CASE("the GPU's blocks are handed over as the CPU's are", "[replicas][gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 42);
-  EngineOptions options = options_of(weights.shape, Dtype::f16);
+  EngineOptions options = replica_options(weights.shape, Dtype::f16);
   const auto open = [&] {
     return GpuExecutor(
         host_gpu(), weights, {.num_blocks = 40, .block_size = 4, .dtype = Dtype::f16},

@@ -16,21 +16,22 @@ namespace dculab::engine {
 namespace {
 
 // A guess for each model and what is special about its attention.
-struct Variant {
+struct DecodedModel {
   const char* name;
   std::filesystem::path root = kFamilyFolder;
 };
-const Variant kVariants[] = {{"gqa", kGoldenFolder}, {"bloom"},     {"qwen2_window"}, {"gemma2"}, {"mixtral"}, {"cla"},
-                             {"deepseek_v3"},        {"llama_yarn"}};
+const DecodedModel kDecodedModels[] = {
+    {"gqa", kGoldenFolder}, {"bloom"},     {"qwen2_window"}, {"gemma2"}, {"mixtral"}, {"cla"},
+    {"deepseek_v3"},        {"llama_yarn"}};
 
-ModelWeights weights_of(const Variant& variant) { return load_weights(variant.root / variant.name); }
+ModelWeights weights_of(const DecodedModel& variant) { return load_weights(variant.root / variant.name); }
 
 constexpr int kPromptTokens = 18;
 
 std::vector<TokenId> prompt() { return random_tokens(kPromptTokens, 60); }
 
 // What may follow the prompt's last token:  0 -> {1, 2}, 1 -> {3, 4}, 2 -> {5}, 4 -> {6}, one less in `nodes`.
-DraftTree small_tree() {
+DraftTree tree_of_six() {
   return {.nodes = {{.token = 7},
                     {.token = 11, .rank = 1},
                     {.token = 3, .parent = 0},
@@ -39,7 +40,7 @@ DraftTree small_tree() {
                     {.token = 2, .parent = 3}}};
 }
 
-std::vector<TokenId> tokens_of(TokenId root, const DraftTree& tree) {
+std::vector<TokenId> tokens_of_tree(TokenId root, const DraftTree& tree) {
   std::vector<TokenId> tokens{root};
   for (const DraftNode& node : tree.nodes) tokens.push_back(node.token);
   return tokens;
@@ -56,7 +57,7 @@ std::vector<int> path_to(const DraftTree& tree, int place) {
 
 // The logits after each token of the tree when its path alone follows the prompt, a token a step.
 std::vector<Logits> decoded_alone(Stepper& stepper, const std::vector<TokenId>& text, const DraftTree& tree) {
-  const std::vector<TokenId> tokens = tokens_of(text.back(), tree);
+  const std::vector<TokenId> tokens = tokens_of_tree(text.back(), tree);
   std::vector<Logits> rows;
   for (int place = 0; place < static_cast<int>(tokens.size()); ++place) {
     const SequenceId sequence = 100 + place;
@@ -72,13 +73,13 @@ std::vector<Logits> decoded_alone(Stepper& stepper, const std::vector<TokenId>& 
 // The last token of a text and the tree behind it.
 Feed fed_tree(SequenceId sequence, TokenId root, const DraftTree& tree) {
   const int count = tree.num_tokens() + 1;
-  return {sequence, Phase::decode, tokens_of(root, tree), count, count, visibility(tree)};
+  return {sequence, Phase::decode, tokens_of_tree(root, tree), count, count, visibility(tree)};
 }
 
 }  // namespace
 
 TEST_CASE("a chain in one decode step has the logits of its tokens one by one, to the bit") {
-  for (const Variant& variant : kVariants)
+  for (const DecodedModel& variant : kDecodedModels)
     for (const int block_size : {1, 16, 64}) {
       INFO(variant.name << " block_size " << block_size);
       Stepper stepper(weights_of(variant), {.block_size = block_size});
@@ -95,8 +96,8 @@ TEST_CASE("a chain in one decode step has the logits of its tokens one by one, t
 
 TEST_CASE("a token of a tree has the logits of its path decoded alone, to the bit") {
   const std::vector<TokenId> text = prompt();
-  const DraftTree tree = small_tree();
-  for (const Variant& variant : kVariants)
+  const DraftTree tree = tree_of_six();
+  for (const DecodedModel& variant : kDecodedModels)
     for (const auto& [block_size, dtype] : {std::pair{1, Dtype::f32}, {16, Dtype::f16}, {64, Dtype::f32}}) {
       INFO(variant.name << " block_size " << block_size << " " << name(dtype));
       Stepper stepper(weights_of(variant), {.block_size = block_size, .kv_dtype = dtype});
@@ -112,10 +113,10 @@ TEST_CASE("latents: trees have the same bits in either form of attention as thei
     for (const LatentForm form : {LatentForm::expand, LatentForm::absorb}) {
       INFO(variant << (form == LatentForm::absorb ? " absorbed" : " expanded"));
       Stepper stepper(load_weights(kFamilyFolder / variant), {.decode_latents = form});
-      const std::vector<Logits> expected = decoded_alone(stepper, text, small_tree());
+      const std::vector<Logits> expected = decoded_alone(stepper, text, tree_of_six());
       stepper.step({{0, Phase::prefill, first(text, text.size() - 1)}, {1, Phase::prefill, first(text, 5)}});
       std::vector<Logits> rows =
-          stepper.step({{1, Phase::decode, {text[5], text[6]}}, fed_tree(0, text.back(), small_tree())});
+          stepper.step({{1, Phase::decode, {text[5], text[6]}}, fed_tree(0, text.back(), tree_of_six())});
       rows.erase(rows.begin());
       CHECK(rows == expected);
     }
@@ -123,10 +124,10 @@ TEST_CASE("latents: trees have the same bits in either form of attention as thei
 
 TEST_CASE("a tree may grow level by level, its earlier levels computed by earlier steps") {
   const std::vector<TokenId> text = prompt();
-  const DraftTree tree = small_tree();
+  const DraftTree tree = tree_of_six();
   const std::vector<std::uint64_t> masks = visibility(tree);
-  const std::vector<TokenId> tokens = tokens_of(text.back(), tree);
-  for (const Variant& variant : kVariants) {
+  const std::vector<TokenId> tokens = tokens_of_tree(text.back(), tree);
+  for (const DecodedModel& variant : kDecodedModels) {
     INFO(variant.name);
     Stepper stepper(weights_of(variant));
     const std::vector<Logits> expected = decoded_alone(stepper, text, tree);
@@ -147,9 +148,9 @@ TEST_CASE("a tree may grow level by level, its earlier levels computed by earlie
 
 TEST_CASE("what is accepted of a tree moves up, and the text goes on as if decoded plainly") {
   const std::vector<TokenId> text = prompt(), more{13, 21, 5};
-  const DraftTree tree = small_tree();
+  const DraftTree tree = tree_of_six();
   const std::vector<int> accepted = path_to(tree, 6);  // places 0, 1, 4, 6
-  for (const Variant& variant : kVariants)
+  for (const DecodedModel& variant : kDecodedModels)
     for (const auto& [block_size, dtype] : {std::pair{1, Dtype::f32}, {4, Dtype::int8}, {16, Dtype::fp8_e4m3}}) {
       INFO(variant.name << " block_size " << block_size << " " << name(dtype));
       Stepper stepper(weights_of(variant), {.block_size = block_size, .kv_dtype = dtype});
@@ -214,11 +215,11 @@ TEST_CASE("a tree's deepest token, not its last place, must be a position of the
   shape.max_position_embeddings = kPromptTokens + 3;  // positions of the tree: 17 to 20
   Stepper stepper(random_weights(shape, 3));
   const std::vector<TokenId> text = prompt();
-  const std::vector<Logits> expected = decoded_alone(stepper, text, small_tree());
+  const std::vector<Logits> expected = decoded_alone(stepper, text, tree_of_six());
   stepper.step({{0, Phase::prefill, first(text, text.size() - 1)}});
-  CHECK(stepper.step({fed_tree(0, text.back(), small_tree())}) == expected);
+  CHECK(stepper.step({fed_tree(0, text.back(), tree_of_six())}) == expected);
   stepper.step({{1, Phase::prefill, text}});
-  CHECK_THROWS_AS(stepper.step({fed_tree(1, 5, small_tree())}), std::invalid_argument);
+  CHECK_THROWS_AS(stepper.step({fed_tree(1, 5, tree_of_six())}), std::invalid_argument);
 }
 
 }  // namespace dculab::engine

@@ -7,6 +7,8 @@
 #include "kernels/gpu/open_device.hpp"
 #include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
+#include "tests/engine/support/gpu_variant.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 #include "tests/engine/support/stepper.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/sanitized.hpp"
@@ -14,9 +16,7 @@
 namespace dculab::engine {
 namespace {
 
-const std::filesystem::path kModels = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models";
-
-std::vector<std::vector<TokenId>> prompts_of(const std::filesystem::path& model) {
+std::vector<std::vector<TokenId>> story_prompts(const std::filesystem::path& model) {
   const Tokenizer tokenizer = Tokenizer::load((model / "tokenizer.json").string());
   std::vector<std::vector<TokenId>> prompts;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and", "Tom"})
@@ -40,15 +40,10 @@ std::vector<TokenId> greedy_tokens(Stepper& stepper, const std::vector<std::vect
   return tokens;
 }
 
-struct Variant {
-  Dtype activation, kv;
-  int block_size, wave_size;
-};
-
 // Every pair of two choices is among them.
-constexpr Variant kVariants[] = {{Dtype::f32, Dtype::bf16, 1, 64},  {Dtype::f32, Dtype::f16, 16, 32},
-                                 {Dtype::f32, Dtype::bf16, 64, 32}, {Dtype::f16, Dtype::f16, 1, 32},
-                                 {Dtype::f16, Dtype::bf16, 16, 64}, {Dtype::f16, Dtype::f16, 64, 64}};
+constexpr GpuVariant kShippedGpuVariants[] = {{Dtype::f32, Dtype::bf16, 1, 64},  {Dtype::f32, Dtype::f16, 16, 32},
+                                              {Dtype::f32, Dtype::bf16, 64, 32}, {Dtype::f16, Dtype::f16, 1, 32},
+                                              {Dtype::f16, Dtype::bf16, 16, 64}, {Dtype::f16, Dtype::f16, 64, 64}};
 
 // Enough tokens for every policy to drop some; where none does, so little memory that sequences are preempted.
 std::vector<std::string> texts_on(DeviceKind device, const EngineOptions& engine) {
@@ -56,12 +51,12 @@ std::vector<std::string> texts_on(DeviceKind device, const EngineOptions& engine
   options.device = {device, 0};
   options.engine = engine;
   options.num_threads = 2;
-  const ModelShape shape = read_model_shape(kModels / "dculab-tiny");
+  const ModelShape shape = read_model_shape(kShippedModel);
   const int blocks = drops_tokens(engine.kv_retention.policy) ? 9 : 6;
   options.kv_cache_memory =
       blocks * kv_block_bytes(shape, engine) +
       engine.max_num_seqs * kv_residual_bytes(shape, engine.kv_cache_dtype, engine.kv_residual_tokens);
-  Generator generator(kModels / "dculab-tiny", options);
+  Generator generator(kShippedModel, options);
   std::vector<TextRequest> requests;
   for (const char* prompt : {"Once upon a time", "The dog ran to the park, and"})
     requests.push_back({.prompt = prompt, .max_tokens = 10, .eos = EosHandling::ignore});
@@ -114,7 +109,7 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu in every format a
 
 // Texts of which half is quantized, in so little memory that sequences are preempted.
 TEST_CASE("the shipped model writes the CPU's text on host-gpu in kivi4 and kivi2", "[gpu]") {
-  const ModelShape shape = load_weights(kModels / "dculab-tiny").shape;
+  const ModelShape shape = load_weights(kShippedModel).shape;
   for (const Dtype dtype : {Dtype::kivi4, Dtype::kivi2}) {
     INFO(name(dtype));
     GeneratorOptions options;
@@ -130,7 +125,7 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu in kivi4 and kivi
                               options.engine.max_num_seqs * kv_residual_bytes(shape, dtype, 32);
     const auto texts = [&](DeviceKind device) {
       options.device = {device, 0};
-      Generator generator(kModels / "dculab-tiny", options);
+      Generator generator(kShippedModel, options);
       std::vector<TextRequest> requests;
       for (const char* prompt :
            {"Once upon a time there was a little girl who lived near the meadow. She liked to spend time with Kate and "
@@ -156,13 +151,13 @@ TEST_CASE("the shipped model writes the CPU's text on host-gpu when sequences ar
 }
 
 TEST_CASE("the whole shipped model on --device host-gpu gives the CPU engine's greedy tokens", "[gpu]") {
-  const ModelWeights weights = load_weights(kModels / "dculab-tiny");
-  const auto prompts = prompts_of(kModels / "dculab-tiny");
+  const ModelWeights weights = load_weights(kShippedModel);
+  const auto prompts = story_prompts(kShippedModel);
   constexpr int kTokens = kSanitized ? 2 : 6;
   Stepper cpu(weights);
   const std::vector<TokenId> expected = greedy_tokens(cpu, prompts, kTokens);
   std::size_t turn = 0;
-  for (const Variant& variant : kVariants) {
+  for (const GpuVariant& variant : kShippedGpuVariants) {
     if (thinned_out(turn++, 3)) continue;
     INFO(name(variant.activation) << " activations, " << name(variant.kv) << " KV, blocks of " << variant.block_size
                                   << ", waves of " << variant.wave_size);
@@ -180,7 +175,7 @@ TEST_CASE("shipped models with latent and cross-layer attention give the CPU eng
   for (const char* const name : {"dculab-tiny-mla-moe", "dculab-tiny-cla2"}) {
     INFO(name);
     const ModelWeights weights = load_weights(kModels / name);
-    const auto prompts = prompts_of(kModels / name);
+    const auto prompts = story_prompts(kModels / name);
     constexpr int kTokens = kSanitized ? 2 : 6;
     Stepper cpu(weights);
     Stepper gpu(kernels::gpu::open_host_device({}), weights,

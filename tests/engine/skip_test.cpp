@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "engine/generate/generator.hpp"
 #include "engine/tokenizer/pad_token.hpp"
+#include "tests/engine/support/generated_texts.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
@@ -15,17 +16,17 @@ namespace {
 const std::filesystem::path kFolder = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models/dculab-tiny-draft";
 constexpr const char* kPad = "<|endoftext|>";
 
-struct Case {
+struct SkipCase {
   DeviceKind device;
   Dtype kv_cache_dtype;
   int block_size;
 };
 
-constexpr Case kCases[] = {{DeviceKind::cpu, Dtype::f32, 4},      {DeviceKind::cpu, Dtype::f16, 16},
-                           {DeviceKind::cpu, Dtype::fp8_e4m3, 1}, {DeviceKind::cpu, Dtype::int8, 4},
-                           {DeviceKind::host_gpu, Dtype::f16, 4}, {DeviceKind::host_gpu, Dtype::fp8_e4m3, 16}};
+constexpr SkipCase kCases[] = {{DeviceKind::cpu, Dtype::f32, 4},      {DeviceKind::cpu, Dtype::f16, 16},
+                               {DeviceKind::cpu, Dtype::fp8_e4m3, 1}, {DeviceKind::cpu, Dtype::int8, 4},
+                               {DeviceKind::host_gpu, Dtype::f16, 4}, {DeviceKind::host_gpu, Dtype::fp8_e4m3, 16}};
 
-GeneratorOptions options_of(const Case& each) {
+GeneratorOptions skip_options(const SkipCase& each) {
   GeneratorOptions options;
   options.device.kind = each.device;
   options.num_threads = 2;
@@ -36,35 +37,29 @@ GeneratorOptions options_of(const Case& each) {
   return options;
 }
 
-std::string label_of(const Case& each) {
+std::string label_of(const SkipCase& each) {
   return std::string(each.device == DeviceKind::cpu ? "cpu" : "host-gpu") + ", " +
          std::string(name(each.kv_cache_dtype)) + ", blocks of " + std::to_string(each.block_size);
 }
 
-int tokens_of(const Case& each) { return each.device == DeviceKind::cpu ? 12 : 3; }
-
-std::vector<std::vector<TokenId>> texts_of(const Generation& generation) {
-  std::vector<std::vector<TokenId>> texts;
-  for (const Completion& completion : generation.completions) texts.push_back(completion.token_ids);
-  return texts;
-}
+int token_count(const SkipCase& each) { return each.device == DeviceKind::cpu ? 12 : 3; }
 
 }  // namespace
 
 TEST_CASE("a padded prompt gets the text of the prompt without padding", "[skip][gpu]") {
   const std::vector<std::string> prompts{"Once upon a time", "The dog ran to the park, and", "Tom"};
-  for (const Case& each : kCases) {
+  for (const SkipCase& each : kCases) {
     INFO(label_of(each));
     std::vector<TextRequest> bare, padded;
     int pads = 0;
     for (const std::string& prompt : prompts) {
-      bare.push_back({.prompt = prompt, .max_tokens = tokens_of(each), .eos = EosHandling::ignore});
+      bare.push_back({.prompt = prompt, .max_tokens = token_count(each), .eos = EosHandling::ignore});
       padded.push_back(bare.back());
       for (std::size_t pad = prompt.size(); pad < 30; pad += 5, ++pads) padded.back().prompt.insert(0, kPad);
     }
     padded.back().prompt += kPad;  // behind it as well
     ++pads;
-    GeneratorOptions options = options_of(each);
+    GeneratorOptions options = skip_options(each);
     const Generation expected = Generator(kFolder, options).generate(bare);
     options.engine.kv_skip = {.padding = true, .pad_token_id = 0};
     Generator generator(kFolder, options);
@@ -83,16 +78,16 @@ TEST_CASE("a padded prompt gets the text of the prompt without padding", "[skip]
 }
 
 TEST_CASE("requests that ask the same write it once, and each gets the text that it gets alone", "[skip][gpu]") {
-  for (const Case& each : kCases) {
+  for (const SkipCase& each : kCases) {
     INFO(label_of(each));
     std::vector<TextRequest> requests;
     for (const char* prompt : {"Once upon a time there was a dog", "Tom", "Once upon a time there was a dog",
                                "Once upon a time there was a dog"})
       requests.push_back({.prompt = prompt,
-                          .max_tokens = tokens_of(each),
+                          .max_tokens = token_count(each),
                           .sampling = {.temperature = 1, .seed = requests.size()},
                           .eos = EosHandling::ignore});
-    GeneratorOptions options = options_of(each);
+    GeneratorOptions options = skip_options(each);
     const Generation plain = Generator(kFolder, options).generate(requests);
     options.engine.kv_skip.duplicate_prompts = true;
     const Generation skipped = Generator(kFolder, options).generate(requests);

@@ -84,7 +84,7 @@ ModelWeights svd_merged(const ModelWeights& weights, const std::vector<TokenId>&
   return regroup(weights, options, observe_heads(weights, text, kWindows, SecondMoments::collect)).weights;
 }
 
-const std::vector<TokenId> kTokens{5, 17, 3, 40, 11, 28, 9, 33, 2, 61, 44, 7};
+const std::vector<TokenId> kMergedText{5, 17, 3, 40, 11, 28, 9, 33, 2, 61, 44, 7};
 
 }  // namespace
 
@@ -142,7 +142,8 @@ TEST_CASE("with ALiBi any map of K is undone, and what K is on the mean does not
     reinterpret_cast<float*>(
         writable(layer[WeightSlot::qkv_proj].biases[kK]))[weights.shape.kinds[0].gqa().heads.head_dim] +=
         3.0F;  // of head 1 alone
-  require_near(logits_after(svd_merged(weights, kTokens, kNeighbours), kTokens), logits_after(weights, kTokens));
+  require_near(logits_after(svd_merged(weights, kMergedText, kNeighbours), kMergedText),
+               logits_after(weights, kMergedText));
 }
 
 TEST_CASE("equal heads become what they are, and heads of their own stay as they are to the last bit") {

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string error_of(const std::string& content) {
+std::string refusal_of_tokenizer(const std::string& content) {
   try {
     static_cast<void>(Tokenizer::parse(content, "tokenizer.json"));
   } catch (const InputError& error) {
@@ -26,7 +26,7 @@ std::string error_of(const std::string& content) {
 std::string error_of_patch(const std::string& patch) {
   json content = fixture_json("gpt2");
   content.merge_patch(json::parse(patch));
-  return error_of(content.dump());
+  return refusal_of_tokenizer(content.dump());
 }
 
 // Every byte is a token, and two merges.
@@ -61,14 +61,16 @@ json small_tokenizer() {
 }  // namespace
 
 TEST_CASE("Broken JSON is reported with file and line", "[tokenizer]") {
-  CHECK_THAT(error_of("{\n  \"model\": {\n    \"vocab\" 1\n"),
+  CHECK_THAT(refusal_of_tokenizer("{\n  \"model\": {\n    \"vocab\" 1\n"),
              ContainsSubstring("tokenizer.json:3:13: is not valid JSON ("));
-  CHECK_THAT(error_of(""), ContainsSubstring("tokenizer.json:1:1: is not valid JSON ("));
-  CHECK_THAT(error_of("{\"a\": \"\xFF\"}"), ContainsSubstring("tokenizer.json:1:8: is not valid JSON ("));
-  CHECK_THAT(error_of("[1e999]"), ContainsSubstring("tokenizer.json:1:6: is not valid JSON (number overflow"));
-  CHECK_THAT(error_of(R"({"model": 1, "model": 2})"), ContainsSubstring("key 'model' stands twice"));
-  CHECK_THAT(error_of(std::string(100'000, '[')), ContainsSubstring("tokenizer.json:1: nested deeper than 64 levels"));
-  CHECK_THAT(error_of(std::string(100'000, '[') + std::string(100'000, ']')),
+  CHECK_THAT(refusal_of_tokenizer(""), ContainsSubstring("tokenizer.json:1:1: is not valid JSON ("));
+  CHECK_THAT(refusal_of_tokenizer("{\"a\": \"\xFF\"}"), ContainsSubstring("tokenizer.json:1:8: is not valid JSON ("));
+  CHECK_THAT(refusal_of_tokenizer("[1e999]"),
+             ContainsSubstring("tokenizer.json:1:6: is not valid JSON (number overflow"));
+  CHECK_THAT(refusal_of_tokenizer(R"({"model": 1, "model": 2})"), ContainsSubstring("key 'model' stands twice"));
+  CHECK_THAT(refusal_of_tokenizer(std::string(100'000, '[')),
+             ContainsSubstring("tokenizer.json:1: nested deeper than 64 levels"));
+  CHECK_THAT(refusal_of_tokenizer(std::string(100'000, '[') + std::string(100'000, ']')),
              ContainsSubstring("nested deeper than 64 levels"));
   CHECK_THROWS_WITH(Tokenizer::load(kGoldens), ContainsSubstring("tokenizer/: is a folder"));
   CHECK_THROWS_WITH(Tokenizer::load(kGoldens + "none.json"), ContainsSubstring("none.json: cannot be opened"));
@@ -145,7 +147,7 @@ TEST_CASE("A pattern that backtracks without end is an error, not a hang", "[tok
 
 TEST_CASE("Wrong types anywhere in the file give a message, never a crash", "[tokenizer]") {
   const json original = small_tokenizer();
-  CHECK(error_of(original.dump()) == "no error");
+  CHECK(refusal_of_tokenizer(original.dump()) == "no error");
   json short_file = original;
   short_file["model"]["vocab"] = json::object();  // 256 equal entries teach nothing
   const json paths = short_file.flatten();
@@ -164,7 +166,8 @@ TEST_CASE("Wrong types anywhere in the file give a message, never a crash", "[to
         json content = original;
         content[place] = replacement;
         INFO(place.to_string() << " = " << replacement);
-        CHECK_THAT(error_of(content.dump()), ContainsSubstring("no error") || ContainsSubstring("tokenizer.json: "));
+        CHECK_THAT(refusal_of_tokenizer(content.dump()),
+                   ContainsSubstring("no error") || ContainsSubstring("tokenizer.json: "));
       }
     }
   }
@@ -189,14 +192,15 @@ TEST_CASE("Rules that blow a text up are refused before they take the memory", "
   // A token has less room: there may be many.
   content["normalizer"] = step;
   content["added_tokens"] = {{{"id", 258}, {"content", std::string(100, 'e')}, {"normalized", true}}};
-  CHECK_THAT(error_of(content.dump()), ContainsSubstring("tokenizer.json: the tokenizer's rules turn a text"));
+  CHECK_THAT(refusal_of_tokenizer(content.dump()),
+             ContainsSubstring("tokenizer.json: the tokenizer's rules turn a text"));
 }
 
 TEST_CASE("A component of more than 64 steps is refused", "[tokenizer]") {
   const auto error_of_steps = [](const char* component, const char* list, const json& step, std::size_t steps) {
     json content = small_tokenizer();
     content[component] = {{"type", "Sequence"}, {list, std::vector<json>(steps, step)}};
-    return error_of(content.dump());
+    return refusal_of_tokenizer(content.dump());
   };
   const json normalizer = {{"type", "Replace"}, {"pattern", {{"String", "e"}}}, {"content", "a"}};
   CHECK(error_of_steps("normalizer", "normalizers", normalizer, 64) == "no error");
@@ -209,7 +213,7 @@ TEST_CASE("A component of more than 64 steps is refused", "[tokenizer]") {
 TEST_CASE("A long name is told in part", "[tokenizer]") {
   json content = small_tokenizer();
   content["post_processor"]["single"][0]["SpecialToken"]["id"] = std::string(100'000, 'x');
-  const std::string error = error_of(content.dump());
+  const std::string error = refusal_of_tokenizer(content.dump());
   CHECK_THAT(error, ContainsSubstring("post_processor.special_tokens.xxx"));
   CHECK(error.size() < 1000);
 }

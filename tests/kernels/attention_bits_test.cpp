@@ -5,22 +5,22 @@
 namespace dculab::kernels {
 namespace {
 
-constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},
-                                      {4, 4, 80, Dtype::bf16},
-                                      {6, 1, 16, Dtype::f32},
-                                      {2, 1, 128, Dtype::f16},
-                                      {6, 6, 32, Dtype::f16, 0, Alibi::on},
-                                      {4, 2, 32, Dtype::f16, 100},
-                                      {4, 4, 32, Dtype::f16, 5},
-                                      {4, 1, 24, Dtype::f16},
-                                      {2, 2, 40, Dtype::fp8_e5m2},
-                                      {4, 1, 32, Dtype::bf16, 530, Alibi::on},
-                                      {4, 2, 64, Dtype::int8},
-                                      {4, 1, 32, Dtype::fp8_e4m3},
-                                      {8, 2, 64, Dtype::kivi4, 0, Alibi::off, 128},
-                                      {4, 4, 32, Dtype::kivi2, 0, Alibi::off, 64},
-                                      {4, 1, 32, Dtype::int8, 100, Alibi::on},
-                                      {4, 1, 32, Dtype::kivi4, 100, Alibi::on, 64}};
+constexpr AttentionShape kComparedShapes[] = {{8, 2, 64, Dtype::f16},
+                                              {4, 4, 80, Dtype::bf16},
+                                              {6, 1, 16, Dtype::f32},
+                                              {2, 1, 128, Dtype::f16},
+                                              {6, 6, 32, Dtype::f16, 0, Alibi::on},
+                                              {4, 2, 32, Dtype::f16, 100},
+                                              {4, 4, 32, Dtype::f16, 5},
+                                              {4, 1, 24, Dtype::f16},
+                                              {2, 2, 40, Dtype::fp8_e5m2},
+                                              {4, 1, 32, Dtype::bf16, 530, Alibi::on},
+                                              {4, 2, 64, Dtype::int8},
+                                              {4, 1, 32, Dtype::fp8_e4m3},
+                                              {8, 2, 64, Dtype::kivi4, 0, Alibi::off, 128},
+                                              {4, 4, 32, Dtype::kivi2, 0, Alibi::off, 64},
+                                              {4, 1, 32, Dtype::int8, 100, Alibi::on},
+                                              {4, 1, 32, Dtype::kivi4, 100, Alibi::on, 64}};
 
 // All of sequence `s` in chunks of `chunk` tokens.
 std::vector<float> in_chunks(const PagedSequences& sequences, int s, int length, int chunk) {
@@ -37,7 +37,7 @@ std::vector<float> in_chunks(const PagedSequences& sequences, int s, int length,
 }  // namespace
 
 TEST_CASE("attention has the same bits on any number of threads and for any block size") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kComparedShapes) {
     PagedSequences sequences(shape, {700, 1030, 40});
     const std::vector<NewTokens> calls{{0, 700, 700}, {1, 1030, 1}, {2, 40, 9}};
     for_each_vector_target([&](std::string_view target) {
@@ -56,7 +56,7 @@ TEST_CASE("attention has the same bits on any number of threads and for any bloc
 }
 
 TEST_CASE("attention has the same bits alone and in any batch") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kComparedShapes) {
     const PagedSequences sequences(shape, {600, 1030, 40});
     for_each_vector_target([&](std::string_view target) {
       INFO(target << " head_dim " << shape.head_dim);
@@ -72,7 +72,7 @@ TEST_CASE("attention has the same bits alone and in any batch") {
 }
 
 TEST_CASE("attention has the same bits in one prefill, in chunks of any size and token by token") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kComparedShapes) {
     const PagedSequences sequences(shape, {600});
     for_each_vector_target([&](std::string_view target) {
       INFO(target << " head_dim " << shape.head_dim);

@@ -8,7 +8,7 @@
 namespace dculab::kernels {
 namespace {
 
-void check(const PagedSequences& sequences, const std::vector<NewTokens>& calls) {
+void check_paged_attention(const PagedSequences& sequences, const std::vector<NewTokens>& calls) {
   const std::vector<float> expected =
       sequences.run(calls, [](const PagedAttentionArgs& args) { reference::paged_attention(args); });
   for_each_vector_target([&](std::string_view target) {
@@ -29,7 +29,7 @@ TEST_CASE("decode agrees with the reference at every kind of context length") {
     for (const int block_size : {1, 2, 16, 256}) {
       INFO(name(dtype) << " block_size " << block_size);
       sequences.page(block_size);
-      check(sequences, calls);
+      check_paged_attention(sequences, calls);
     }
   }
 }
@@ -43,7 +43,7 @@ TEST_CASE("attention agrees with the reference for every head size and group siz
         if (thinned_out(point++, 5)) continue;
         INFO(name(dtype) << " head_dim " << head_dim << " heads " << heads << " kv_heads " << kv_heads);
         const PagedSequences sequences({heads, kv_heads, head_dim, dtype}, {75, 20, 33});
-        check(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 33, 12}});
+        check_paged_attention(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 33, 12}});
       }
     }
   }
@@ -53,16 +53,17 @@ TEST_CASE("prefill agrees with the reference over several partitions, whole and 
   for (const Dtype dtype : kStoredDtypes) {
     INFO(name(dtype));
     const PagedSequences sequences({4, 1, 32, dtype}, {1100});
-    if (dtype == Dtype::f32) check(sequences, {{0, 1100, 1100}});  // the others give the bits of their chunks
-    check(sequences, {{0, 1100, 100}});
-    check(sequences, {{0, 1030, 7}});
+    if (dtype == Dtype::f32)
+      check_paged_attention(sequences, {{0, 1100, 1100}});  // the others give the bits of their chunks
+    check_paged_attention(sequences, {{0, 1100, 100}});
+    check_paged_attention(sequences, {{0, 1030, 7}});
   }
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int8, Dtype::kivi4, Dtype::kivi2}) {
     INFO(name(dtype));
     const PagedSequences sequences({2, 1, 32, dtype}, {560});
-    check(sequences, {{0, 560, 560}});
-    check(sequences, {{0, 560, 100}});
-    check(sequences, {{0, 530, 7}});
+    check_paged_attention(sequences, {{0, 560, 560}});
+    check_paged_attention(sequences, {{0, 560, 100}});
+    check_paged_attention(sequences, {{0, 530, 7}});
   }
 }
 
@@ -71,8 +72,8 @@ TEST_CASE("kivi attention agrees with the reference for every size of the residu
     for (const int residual_tokens : {32, 96, 128}) {
       INFO(name(dtype) << " residual " << residual_tokens);
       const PagedSequences sequences({4, 2, 32, dtype, 0, Alibi::off, residual_tokens}, {200, 33, 129});
-      check(sequences, {{0, 200, 200}, {1, 33, 1}, {2, 129, 1}});
-      check(sequences, {{0, 200, 70}, {2, 129, 100}});
+      check_paged_attention(sequences, {{0, 200, 200}, {1, 33, 1}, {2, 129, 1}});
+      check_paged_attention(sequences, {{0, 200, 70}, {2, 129, 100}});
     }
   }
 }
@@ -112,8 +113,8 @@ TEST_CASE("ALiBi agrees with the reference, also where heads are no power of two
     for (const auto& [heads, kv_heads] : {std::pair{4, 4}, {6, 6}, {12, 2}, {7, 1}}) {
       INFO(name(dtype) << " heads " << heads << " kv_heads " << kv_heads);
       const PagedSequences sequences({heads, kv_heads, 32, dtype, 0, Alibi::on}, {75, 20, 600});
-      check(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 600, 1}});
-      check(sequences, {{2, 600, 40}});
+      check_paged_attention(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 600, 1}});
+      check_paged_attention(sequences, {{2, 600, 40}});
     }
   }
 }
@@ -123,8 +124,8 @@ TEST_CASE("soft caps agree with the reference, beside windows and ALiBi") {
     for (const Alibi alibi : {Alibi::off, Alibi::on}) {
       INFO("cap " << cap);
       const PagedSequences sequences({4, 2, 32, Dtype::f16, 40, alibi, 64, cap}, {75, 20, 600});
-      check(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 600, 1}});
-      check(sequences, {{2, 600, 40}});
+      check_paged_attention(sequences, {{0, 75, 75}, {1, 20, 1}, {2, 600, 1}});
+      check_paged_attention(sequences, {{2, 600, 40}});
     }
 }
 
@@ -151,9 +152,9 @@ TEST_CASE("a sliding window agrees with the reference, shorter and longer than t
     for (const Alibi alibi : {Alibi::off, Alibi::on}) {
       INFO("window " << window << (alibi == Alibi::on ? " with ALiBi" : ""));
       const PagedSequences sequences({4, 2, 16, Dtype::f32, window, alibi}, {1100, 70, 513});
-      check(sequences, {{0, 1100, 1}, {1, 70, 1}, {2, 513, 1}});
-      check(sequences, {{0, 1100, 300}, {1, 70, 70}});
-      check(sequences, {{0, 1100, 9}, {2, 513, 513}});
+      check_paged_attention(sequences, {{0, 1100, 1}, {1, 70, 1}, {2, 513, 1}});
+      check_paged_attention(sequences, {{0, 1100, 300}, {1, 70, 70}});
+      check_paged_attention(sequences, {{0, 1100, 9}, {2, 513, 513}});
     }
   }
 }

@@ -11,13 +11,7 @@
 namespace dculab::kernels {
 namespace {
 
-// Bytes, not values: NaN is the same as itself.
-template <typename T>
-bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
-}
-
-bool same(const CacheMemory& a, const CacheMemory& b) {
+bool same_cache(const CacheMemory& a, const CacheMemory& b) {
   return same_bytes(a.k, b.k) && same_bytes(a.v, b.v) && same_bytes(a.k_scales, b.k_scales) &&
          same_bytes(a.v_scales, b.v_scales);
 }
@@ -45,7 +39,7 @@ TEST_CASE("K and V are stored as the reference stores them, in every format with
         args.cache = cache.view;
         cpu::ThreadPool threads(2);
         cpu::rope_and_cache(threads, args);
-        CHECK(same(cache, expected));
+        CHECK(same_cache(cache, expected));
       });
     }
   }
@@ -70,7 +64,7 @@ TEST_CASE("groups are quantized to the reference's bytes, in chunks of any size"
             cpu::quantize_groups(threads, workspace, args);
             cpu::keep_residual(threads, args);
           });
-        CHECK(same(work.cache, expected.cache));
+        CHECK(same_cache(work.cache, expected.cache));
         CHECK(work.residual_k == expected.residual_k);
         CHECK(work.residual_v == expected.residual_v);
       }
@@ -95,7 +89,7 @@ TEST_CASE("a kivi cache stores no token by itself and rounds K and V to F16") {
     std::vector<float> buffer = qkv;
     kernel(RopeAndCacheArgs{buffer.data(), positions, slots, nullptr, cache.view, kTokens, 2});
     CHECK(buffer == expected);
-    CHECK(same(cache, untouched));
+    CHECK(same_cache(cache, untouched));
   };
   check([](const RopeAndCacheArgs& args) { reference::rope_and_cache(args); });
   for_each_vector_target([&](std::string_view target) {

@@ -25,16 +25,6 @@ struct LatentCache : public CacheMemory {
   }
 };
 
-// Angles of `positions` positions, [positions, rope]: cosines, then sines.
-std::vector<float> angles(int positions, int rope) {
-  std::vector<float> rows;
-  for (int position = 0; position < positions; ++position) {
-    for (int i = 0; i < rope / 2; ++i) rows.push_back(std::cos(0.37F * static_cast<float>(position * (i + 1))));
-    for (int i = 0; i < rope / 2; ++i) rows.push_back(std::sin(0.37F * static_cast<float>(position * (i + 1))));
-  }
-  return rows;
-}
-
 // kTokens tokens of a step: queries and latents in wider rows.
 struct LatentStep {
   static constexpr int kTokens = 7, kGap = 5;
@@ -43,7 +33,7 @@ struct LatentStep {
   std::vector<std::int32_t> positions{4, 0, 1, 9, 3, 2, 11};
   std::vector<std::int64_t> slots{13, 2, -1, 7, -1, 30, 21};
 
-  explicit LatentStep(const LatentSizes& of) : sizes(of), cos_sin(angles(12, of.qk_rope_head_dim)) {
+  explicit LatentStep(const LatentSizes& of) : sizes(of), cos_sin(rotation_angles(12, of.qk_rope_head_dim, 0.37F)) {
     TensorSource source(3);
     q = source.floats(static_cast<std::size_t>(kTokens) * static_cast<std::size_t>(q_stride()));
     latents = source.floats(static_cast<std::size_t>(kTokens) * static_cast<std::size_t>(latent_stride()));

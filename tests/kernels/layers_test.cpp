@@ -72,7 +72,7 @@ struct RopeCase {
   }
 };
 
-std::vector<float> widened(const std::vector<std::byte>& values, Dtype dtype) {
+std::vector<float> widened_values(const std::vector<std::byte>& values, Dtype dtype) {
   std::vector<float> result(values.size() / static_cast<std::size_t>(bits(dtype) / 8));
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i] = static_cast<float>(reference::load_value(values.data(), dtype, i));
@@ -166,7 +166,7 @@ TEST_CASE("rope_and_cache rotates Q and K, writes slots rounded to nearest even,
           CHECK(result.v == expected.v);
           // A K that differs in its last F32 bit may round to the neighbouring stored value.
           const double ulp = dtype == Dtype::f32 ? 0x1p-21 : dtype == Dtype::f16 ? 0x1p-8 : 0x1p-5;
-          CHECK(largest_difference(widened(result.k, dtype), widened(expected.k, dtype)) <= ulp);
+          CHECK(largest_difference(widened_values(result.k, dtype), widened_values(expected.k, dtype)) <= ulp);
         });
       }
     }

@@ -13,7 +13,7 @@ unsigned byte_at(const WeightView& view, std::size_t index) {
   return std::to_integer<unsigned>(static_cast<const std::byte*>(view.data)[index]);
 }
 
-std::string refusal(const std::function<void(QuantizedMatrix&)>& change) {
+std::string refusal_to_pack(const std::function<void(QuantizedMatrix&)>& change) {
   TensorSource source(3);
   QuantizedMatrix matrix = random_quantized(source, {5, 64, 4, 32}, GroupOrder::act_order);
   change(matrix);
@@ -92,16 +92,17 @@ TEST_CASE("unpacking gives back the matrix that was packed") {
 }
 
 TEST_CASE("packing refuses what the kernels do not serve") {
-  CHECK(refusal([](QuantizedMatrix&) {}).empty());
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.bits = 5; }), ContainsSubstring("2, 3, 4 or 8 bits"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.columns = 60; }), ContainsSubstring("multiple of 8"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.group_size = 12; }), ContainsSubstring("group_size"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.group_size = 24; }), ContainsSubstring("does not divide"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.q.pop_back(); }), ContainsSubstring("q is not"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.q[7] = 16; }), ContainsSubstring("does not fit"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.zeros.clear(); }), ContainsSubstring("scales and zeros"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.g_idx[0] = 1 - m.g_idx[0]; }), ContainsSubstring("unequal size"));
-  CHECK_THAT(refusal([](QuantizedMatrix& m) { m.g_idx[0] = 2; }), ContainsSubstring("does not exist"));
+  CHECK(refusal_to_pack([](QuantizedMatrix&) {}).empty());
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.bits = 5; }), ContainsSubstring("2, 3, 4 or 8 bits"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.columns = 60; }), ContainsSubstring("multiple of 8"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.group_size = 12; }), ContainsSubstring("group_size"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.group_size = 24; }), ContainsSubstring("does not divide"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.q.pop_back(); }), ContainsSubstring("q is not"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.q[7] = 16; }), ContainsSubstring("does not fit"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.zeros.clear(); }), ContainsSubstring("scales and zeros"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.g_idx[0] = 1 - m.g_idx[0]; }),
+             ContainsSubstring("unequal size"));
+  CHECK_THAT(refusal_to_pack([](QuantizedMatrix& m) { m.g_idx[0] = 2; }), ContainsSubstring("does not exist"));
 }
 
 }  // namespace dculab::kernels

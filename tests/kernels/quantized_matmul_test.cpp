@@ -67,7 +67,7 @@ struct QuantizedCase {
   [[nodiscard]] const float* bias(std::size_t i) const { return i == 1 ? nullptr : biases[i].data(); }
 };
 
-void check_against_reference(const QuantizedCase& c) {
+void check_quantized(const QuantizedCase& c) {
   for (const ActivationMode mode : kModes) {
     const std::vector<float> expected = c.expected(mode);
     for_each_vector_target([&](std::string_view target) {
@@ -92,23 +92,23 @@ TEST_CASE("activations of 8 bits share a scale over at most 128 in-features of a
 
 TEST_CASE("packed weights multiply as the reference does, for all bits, modes and odd sizes") {
   for (const int bits : {2, 3, 4, 8}) {
-    for (int m = 1; m <= 20; ++m) check_against_reference(QuantizedCase({{13, 64, bits, 32}}, m));
-    for (const int n : {1, 15, 16, 17, 33, 131}) check_against_reference(QuantizedCase({{n, 96, bits, 96}}, 3));
+    for (int m = 1; m <= 20; ++m) check_quantized(QuantizedCase({{13, 64, bits, 32}}, m));
+    for (const int n : {1, 15, 16, 17, 33, 131}) check_quantized(QuantizedCase({{n, 96, bits, 96}}, 3));
     for (const int group_size : {8, 16, 40, 128, 136, 1280}) {
       for (const int m : {1, 5, 37}) {
         const int columns = group_size >= 128 ? group_size : 5 * group_size;
-        check_against_reference(QuantizedCase({{30, columns, bits, group_size}}, m));
+        check_quantized(QuantizedCase({{30, columns, bits, group_size}}, m));
       }
     }
   }
-  check_against_reference(QuantizedCase({{300, 512, 4, 128}, {64, 512, 4, 128}, {64, 512, 4, 128}}, 70));
+  check_quantized(QuantizedCase({{300, 512, 4, 128}, {64, 512, 4, 128}, {64, 512, 4, 128}}, 70));
 }
 
 TEST_CASE("matrices that share x may differ in bits, group size and order") {
-  check_against_reference(QuantizedCase({{40, 256, 4, 64}, {20, 256, 8, 256}, {24, 256, 8, 128}}, 6));
+  check_quantized(QuantizedCase({{40, 256, 4, 64}, {20, 256, 8, 256}, {24, 256, 8, 128}}, 6));
   for (const int bits : {4, 8}) {
     for (const int m : {1, 3, 40}) {
-      check_against_reference(QuantizedCase({{40, 256, bits, 32}, {20, 256, bits, 32}}, m, GroupOrder::act_order));
+      check_quantized(QuantizedCase({{40, 256, bits, 32}, {20, 256, bits, 32}}, m, GroupOrder::act_order));
     }
   }
 }

@@ -46,6 +46,23 @@ class TensorSource {
   std::normal_distribution<float> normal_{0.0F, 1.0F};
 };
 
+// Bytes, not values: NaN is the same as itself.
+template <typename T>
+bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+}
+
+// Angles of `positions` positions, [positions, rotary_dim]: cosines, then sines. The first pair turns by `turn` a
+// token.
+inline std::vector<float> rotation_angles(int positions, int rotary_dim, float turn) {
+  std::vector<float> rows;
+  for (int position = 0; position < positions; ++position) {
+    for (int i = 0; i < rotary_dim / 2; ++i) rows.push_back(std::cos(turn * static_cast<float>(position * (i + 1))));
+    for (int i = 0; i < rotary_dim / 2; ++i) rows.push_back(std::sin(turn * static_cast<float>(position * (i + 1))));
+  }
+  return rows;
+}
+
 // The largest |a - b|, where NaN counts as infinite.
 inline double largest_difference(std::span<const float> a, std::span<const float> b) {
   double largest = a.size() == b.size() ? 0.0 : INFINITY;

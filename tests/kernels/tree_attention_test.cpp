@@ -17,7 +17,7 @@ std::vector<float> run(const PagedSequences& sequences, const std::vector<NewTok
   });
 }
 
-void check(const PagedSequences& sequences, const std::vector<NewTokens>& calls, const CalledTrees& trees) {
+void check_trees(const PagedSequences& sequences, const std::vector<NewTokens>& calls, const CalledTrees& trees) {
   cpu::ThreadPool threads(2);
   cpu::Workspace workspace;
   const std::vector<float> expected =
@@ -74,7 +74,7 @@ TEST_CASE("attention of trees agrees with the reference for every format, block 
         if (thinned_out(point++, 7)) continue;
         INFO(name(dtype) << " heads " << heads << " kv_heads " << kv_heads << " block_size " << block_size);
         sequences.page(block_size);
-        check(sequences, calls, CalledTrees(calls, trees, static_cast<unsigned>(point)));
+        check_trees(sequences, calls, CalledTrees(calls, trees, static_cast<unsigned>(point)));
       }
     }
 }
@@ -88,7 +88,7 @@ TEST_CASE("trees with ALiBi, windows and a soft cap agree with the reference") {
       for (const float cap : {0.0F, 2.0F}) {
         INFO("window " << window << (alibi == Alibi::on ? " with ALiBi" : "") << " cap " << cap);
         const PagedSequences sequences({4, 2, 16, Dtype::f32, window, alibi, 64, cap}, {20, 530, 140, 300});
-        check(sequences, calls, CalledTrees(calls, trees, static_cast<unsigned>(window)));
+        check_trees(sequences, calls, CalledTrees(calls, trees, static_cast<unsigned>(window)));
       }
   }
 }

@@ -6,6 +6,7 @@
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "lower/lower.hpp"
 #include "model/plan_step.hpp"
+#include "tests/lower/kernel_cases.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -20,15 +21,13 @@ ModelShape small_model() {
   return model;
 }
 
-const Op& find(const StepPlan& plan, OpKind kind) { return *std::ranges::find(plan.ops, kind, &Op::kind); }
-
 StepPlan prefill(const ModelShape& model, int computed, int tokens) {
   Batch batch;
   batch.sequences = {{.id = 0, .phase = Phase::prefill, .num_computed_tokens = computed, .num_new_tokens = tokens}};
   return plan_step(model, {}, batch);
 }
 
-double requests(const StepPlan& plan, OpKind kind, OperandRole role) {
+double attention_requests(const StepPlan& plan, OpKind kind, OperandRole role) {
   const Launch launch = lower(find(plan, kind), plan, sim::test::mi50_like());
   return std::ranges::find(launch.accesses(), role, &Access::role)->requests;
 }
@@ -43,15 +42,15 @@ TEST_CASE("decode walks each KV block once for a whole group, or once per head")
   CHECK(group.table_entries == 2 * 7 * 2);
   CHECK(group.partitions_combined == 4);
   CHECK(group.tokens == 200);
-  CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 1);
+  CHECK(attention_requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 1);
   const AttentionWalk per_head = walk_of(op, plan, {.query_heads = 1, .partition_tokens = 64});
   CHECK(per_head.workgroups == 2 * 4 * 2);
   plan.attention_split.query_heads_per_workgroup = 1;
-  CHECK(requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 2);
+  CHECK(attention_requests(plan, OpKind::attention_decode, OperandRole::kv_read) == 2);
 }
 
 // A decode of `tokens` new ones each: a token, and those drafted to follow it.
-StepPlan verifying(int sequences, int computed, int tokens, int sliding_window = 0) {
+StepPlan verifying_small_model(int sequences, int computed, int tokens, int sliding_window = 0) {
   ModelShape model = small_model();
   model.kinds[0].gqa().sliding_window = sliding_window;
   Batch batch;
@@ -65,7 +64,7 @@ StepPlan verifying(int sequences, int computed, int tokens, int sliding_window =
 }
 
 TEST_CASE("drafted tokens share a pass over K and V as far as a workgroup's rows go") {
-  const StepPlan plan = verifying(2, 99, 5);
+  const StepPlan plan = verifying_small_model(2, 99, 5);
   const Op& op = find(plan, OpKind::attention_decode);
   const AttentionWalk one = walk_of(op, plan, {.query_tokens = 8, .query_heads = 2, .partition_tokens = 64});
   CHECK(one.tokens == 2 * 104);
@@ -80,10 +79,10 @@ TEST_CASE("drafted tokens share a pass over K and V as far as a workgroup's rows
 }
 
 TEST_CASE("drafted tokens walk what the first of a pass sees of a window") {
-  const StepPlan plan = verifying(1, 300, 4, 64);
+  const StepPlan plan = verifying_small_model(1, 300, 4, 64);
   const Op& op = find(plan, OpKind::attention_decode);
   CHECK(walk_of(op, plan, {.query_tokens = 4, .query_heads = 2}).tokens == 304 - 192);
-  const StepPlan one = verifying(1, 300, 1, 64);
+  const StepPlan one = verifying_small_model(1, 300, 1, 64);
   CHECK(walk_of(find(one, OpKind::attention_decode), one, {.query_heads = 2}).tokens == 301 - 192);
 }
 

@@ -4,6 +4,7 @@
 #include "lower/dculab_gpu/kernels.hpp"
 #include "lower/lower.hpp"
 #include "model/plan_step.hpp"
+#include "tests/lower/kernel_cases.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -13,10 +14,10 @@ namespace {
 
 constexpr int kExperts = 64, kPerToken = 6, kWidth = 1408;
 
-struct Mixture {
+struct ExpertMixture {
   StepPlan plan;
 
-  explicit Mixture(int tokens, Dtype weights = Dtype::f16) {
+  explicit ExpertMixture(int tokens, Dtype weights = Dtype::f16) {
     ModelShape model = sim::test::llama_3_8b();
     model.kinds[0].experts =
         Experts{.num_experts = kExperts, .num_experts_per_tok = kPerToken, .intermediate_size = kWidth};
@@ -36,14 +37,10 @@ struct Mixture {
   }
 };
 
-double requests(const Launch& launch, OperandRole role) {
-  return std::ranges::find(launch.accesses(), role, &Access::role)->requests;
-}
-
 }  // namespace
 
 TEST_CASE("one token's experts have a tile of one row each, and ask for each weight once") {
-  const Mixture mixture(1);
+  const ExpertMixture mixture(1);
   const Launch up = mixture.launch("experts_gate_up_proj"), down = mixture.launch("experts_down_proj");
   CHECK(up.tiles.rows == Approx(kPerToken));
   CHECK(up.tiles.columns == 2.0 * kWidth / 16);
@@ -58,7 +55,7 @@ TEST_CASE("one token's experts have a tile of one row each, and ask for each wei
 }
 
 TEST_CASE("many tokens have tiles of the GEMM, as many as each expert's rows fill") {
-  const Mixture mixture(1024);
+  const ExpertMixture mixture(1024);
   const Op& op = mixture.op("experts_down_proj");
   const auto plan = dculab_gpu::plan_expert_matmul(op.m, kExperts, Dtype::f16);
   REQUIRE(plan.rows == 128);
@@ -72,7 +69,7 @@ TEST_CASE("many tokens have tiles of the GEMM, as many as each expert's rows fil
 
 TEST_CASE("experts' kernels go by the mean rows of an expert, and by the format of the weights") {
   const auto kernel = [](int tokens, Dtype weights) {
-    return dculab_gpu::name(dculab_gpu::kernel_of(Mixture(tokens, weights).op("experts_down_proj"), 64, 1));
+    return dculab_gpu::name(dculab_gpu::kernel_of(ExpertMixture(tokens, weights).op("experts_down_proj"), 64, 1));
   };
   CHECK(kernel(1, Dtype::f16) == "expert_gemv_kernel<64, 1, Half, Half>");
   CHECK(kernel(40, Dtype::bf16) == "expert_gemv_kernel<64, 8, Half, Bf16>");
@@ -82,7 +79,7 @@ TEST_CASE("experts' kernels go by the mean rows of an expert, and by the format 
 }
 
 TEST_CASE("a router is two kernels, and a wave for each token") {
-  const Mixture mixture(10);
+  const ExpertMixture mixture(10);
   const Launch route = mixture.launch("route_tokens");
   CHECK(route.kernels == 2);
   CHECK(route.grid.workgroups == 3);

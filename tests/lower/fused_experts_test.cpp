@@ -8,6 +8,7 @@
 #include "lower/llama_cpp/kernels.hpp"
 #include "lower/lower.hpp"
 #include "model/plan_step.hpp"
+#include "tests/lower/kernel_cases.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -15,16 +16,17 @@
 namespace dculab::lower::test {
 namespace {
 
-constexpr int kExperts = 64, kPerToken = 4, kWidth = 1024, kHidden = 4096;
+constexpr int kFusedExperts = 64, kFusedPerToken = 4, kFusedWidth = 1024, kHidden = 4096;
 
-struct Mixture {
+struct FusedMixture {
   StepPlan plan;
   Device device = sim::test::mi50_like();
 
-  explicit Mixture(int tokens, Dtype weights = Dtype::bf16, const ExpertLoad& load = {}, int experts = kExperts) {
+  explicit FusedMixture(int tokens, Dtype weights = Dtype::bf16, const ExpertLoad& load = {},
+                        int experts = kFusedExperts) {
     ModelShape model = sim::test::llama_3_8b();
     model.kinds[0].experts =
-        Experts{.num_experts = experts, .num_experts_per_tok = kPerToken, .intermediate_size = kWidth};
+        Experts{.num_experts = experts, .num_experts_per_tok = kFusedPerToken, .intermediate_size = kFusedWidth};
     model.kinds[0].mlp.intermediate_size = 0;
     EngineOptions options;
     options.weights = {weights, weights == Dtype::int4 ? 128 : 0};
@@ -46,31 +48,27 @@ struct Mixture {
   }
 };
 
-double requests(const Launch& launch, OperandRole role) {
-  return std::ranges::find(launch.accesses(), role, &Access::role)->requests;
-}
-
 }  // namespace
 
 TEST_CASE("up to as many tokens as experts have tiles of 16 x 32, more of 64 x 64") {
-  const Launch few = Mixture(kExperts).launch("experts_down_proj", fused_experts::kDefault);
+  const Launch few = FusedMixture(kFusedExperts).launch("experts_down_proj", fused_experts::kDefault);
   CHECK(few.arithmetic.tile_rows == 16);
   CHECK(few.tiles.columns == kHidden / 32.0);
-  CHECK(few.slabs == kWidth / 64.0);
-  const Launch many = Mixture(kExperts + 1).launch("experts_down_proj", fused_experts::kDefault);
+  CHECK(few.slabs == kFusedWidth / 64.0);
+  const Launch many = FusedMixture(kFusedExperts + 1).launch("experts_down_proj", fused_experts::kDefault);
   CHECK(many.arithmetic.tile_rows == 64);
   CHECK(many.tiles.columns == kHidden / 64.0);
-  CHECK(many.slabs == kWidth / 32.0);
+  CHECK(many.slabs == kFusedWidth / 32.0);
 }
 
 TEST_CASE("tiles hold one expert's rows, so that padding is multiplied, and the load says how much") {
-  const Mixture even(1024), skewed(1024, Dtype::bf16, {.zipf_exponent = 1});
+  const FusedMixture even(1024), skewed(1024, Dtype::bf16, {.zipf_exponent = 1});
   const Launch launch = even.launch("experts_gate_up_proj", fused_experts::kDefault);
   // 64 rows each on average, of which half the experts have more: a tile and a half.
-  CHECK(launch.tiles.rows == Approx(1.48 * kExperts).epsilon(0.03));
-  CHECK(launch.arithmetic.rows == Approx(1024.0 * kPerToken / launch.tiles.rows));
-  CHECK(requests(launch, OperandRole::weight) == Approx(launch.tiles.rows / kExperts));
-  CHECK(requests(launch, OperandRole::activation) == Approx(kPerToken * launch.tiles.columns));
+  CHECK(launch.tiles.rows == Approx(1.48 * kFusedExperts).epsilon(0.03));
+  CHECK(launch.arithmetic.rows == Approx(1024.0 * kFusedPerToken / launch.tiles.rows));
+  CHECK(requests(launch, OperandRole::weight) == Approx(launch.tiles.rows / kFusedExperts));
+  CHECK(requests(launch, OperandRole::activation) == Approx(kFusedPerToken * launch.tiles.columns));
   CHECK(launch.grid.workgroups == Approx(launch.tiles.rows * launch.tiles.columns));
   const Launch other = skewed.launch("experts_gate_up_proj", fused_experts::kDefault);
   CHECK(other.tiles.rows == Approx(skewed.op("experts_gate_up_proj").groups.tiles[6]));
@@ -78,25 +76,25 @@ TEST_CASE("tiles hold one expert's rows, so that padding is multiplied, and the 
 }
 
 TEST_CASE("instructions are those of the values that a slab brings, padding too") {
-  const Mixture mixture(16);
+  const FusedMixture mixture(16);
   const Launch launch = mixture.launch("experts_down_proj", fused_experts::kByValue);
-  CHECK(launch.arithmetic.issued.value() == Approx(8.5 * launch.grid.workgroups * kWidth * (16 + 32)));
+  CHECK(launch.arithmetic.issued.value() == Approx(8.5 * launch.grid.workgroups * kFusedWidth * (16 + 32)));
   CHECK(launch.overlap == Overlap::partial);
   CHECK(mixture.launch("experts_down_proj", fused_experts::kDefault).overlap == Overlap::caches);
 }
 
 TEST_CASE("FlagGems widens each weight in every tile of rows, and splits k for few rows") {
-  const Launch one = Mixture(1, Dtype::int4).launch("experts_down_proj", fused_experts::kFlagGemsWidening);
+  const Launch one = FusedMixture(1, Dtype::int4).launch("experts_down_proj", fused_experts::kFlagGemsWidening);
   CHECK(one.parts == 8);
   CHECK(one.arithmetic.stored_values == 0);
-  CHECK(one.arithmetic.issued.value() == Approx(13.5 * one.tiles.rows * kWidth * kHidden));
-  const Launch many = Mixture(1024, Dtype::int4).launch("experts_down_proj", fused_experts::kFlagGemsWidening);
+  CHECK(one.arithmetic.issued.value() == Approx(13.5 * one.tiles.rows * kFusedWidth * kHidden));
+  const Launch many = FusedMixture(1024, Dtype::int4).launch("experts_down_proj", fused_experts::kFlagGemsWidening);
   CHECK(many.parts == 1);
   CHECK(many.arithmetic.tile_rows == 64);
 }
 
 TEST_CASE("weights that the kernel does not take are each expert's product by the library") {
-  const Mixture mixture(64, Dtype::int4);
+  const FusedMixture mixture(64, Dtype::int4);
   CHECK(expert_kernel_of(
             {.matmul = {}, .attention_prefill = {}, .attention_decode = {}, .experts = {&fused_experts::kTuned}},
             mixture.op("experts_down_proj"), 64, mixture.device) == nullptr);
@@ -104,15 +102,15 @@ TEST_CASE("weights that the kernel does not take are each expert's product by th
 }
 
 TEST_CASE("a sort by loops over the experts waits for memory in each of them, or of few in the scratchpad") {
-  const Launch many = Mixture(8, Dtype::bf16, {}, 224).launch("route_tokens", fused_experts::kByValue);
+  const Launch many = FusedMixture(8, Dtype::bf16, {}, 224).launch("route_tokens", fused_experts::kByValue);
   CHECK(many.chained_loads == 4 * 224);
   CHECK(many.chained_steps == 0);
   CHECK(many.kernels == 5);
-  const Launch few = Mixture(100, Dtype::bf16, {}, 223).launch("route_tokens", fused_experts::kByValue);
+  const Launch few = FusedMixture(100, Dtype::bf16, {}, 223).launch("route_tokens", fused_experts::kByValue);
   CHECK(few.chained_loads == 0);
-  CHECK(few.chained_steps == 2 * (223 + std::ceil(100.0 * kPerToken / 223)));
+  CHECK(few.chained_steps == 2 * (223 + std::ceil(100.0 * kFusedPerToken / 223)));
   CHECK(few.kernels == 3);
-  const Mixture mixture(8);
+  const FusedMixture mixture(8);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).chained_loads == 0);
   CHECK(mixture.launch("route_tokens", fused_experts::kTuned).kernels == 3);
 }
@@ -120,7 +118,7 @@ TEST_CASE("a sort by loops over the experts waits for memory in each of them, or
 // A step's 8 tokens, however many rows the experts get of them.
 TEST_CASE("llama.cpp multiplies for all experts at once where a step has more than 8 tokens") {
   const auto takes = [](int tokens) {
-    const Mixture mixture(tokens, Dtype::int4);
+    const FusedMixture mixture(tokens, Dtype::int4);
     const Kernels kernels{
         .matmul = {}, .attention_prefill = {}, .attention_decode = {}, .experts = {&llama_cpp::kExperts}};
     return expert_kernel_of(kernels, mixture.op("experts_down_proj"), tokens, mixture.device) != nullptr;

@@ -24,21 +24,21 @@ Op gptq_product(std::int64_t m, Dtype dtype = Dtype::int4) {
   return op;
 }
 
-Device gfx906() {
+Device gfx906_device() {
   Device device = sim::test::mi50_like();
   device.vendor = Vendor::hygon;
   device.isa = "gfx906";
   return device;
 }
 
-Launch launch_of(const MatmulKernel& kernel, std::int64_t m, const Device& device = gfx906()) {
+Launch gptq_launch(const MatmulKernel& kernel, std::int64_t m, const Device& device = gfx906_device()) {
   return lower(gptq_product(m), {}, device, {{&kernel}, {}, {}, {}});
 }
 
 }  // namespace
 
 TEST_CASE("GPTQ's workgroups take 8 rows, 512 columns and 128 values of k, and add their sums to y") {
-  const Launch launch = launch_of(weight_only::kVllmGptq, 22);
+  const Launch launch = gptq_launch(weight_only::kVllmGptq, 22);
   CHECK(launch.grid.workgroups == 3 * 12);
   CHECK(launch.parts == 32);
   CHECK(launch.adds_in_place);
@@ -53,9 +53,9 @@ TEST_CASE("GPTQ's workgroups take 8 rows, 512 columns and 128 values of k, and a
 TEST_CASE("GPTQ's kernel has no matrix instructions: its work grows with the rows and with their blocks") {
   const double weights = static_cast<double>(kColumns * kDepth);
   for (const bool has_matrix_cores : {false, true}) {
-    Device device = gfx906();
+    Device device = gfx906_device();
     device.has_matrix_cores = has_matrix_cores;
-    const Arithmetic work = launch_of(weight_only::kVllmGptq, 22, device).arithmetic;
+    const Arithmetic work = gptq_launch(weight_only::kVllmGptq, 22, device).arithmetic;
     CHECK(work.multiply == FlopCount());
     CHECK(work.packed.value() == Approx(1.1 * 22 * weights));
     CHECK(work.stored_values * work.shaping_per_value == Approx(1.9 * 3 * weights));
@@ -64,29 +64,29 @@ TEST_CASE("GPTQ's kernel has no matrix instructions: its work grows with the row
 }
 
 TEST_CASE("registers for 1024 threads are too few for 8 rows on gfx906, not for fewer, nor where a SIMD has 512") {
-  const auto spills = [](std::int64_t m, const Device& device = gfx906()) {
-    return launch_of(weight_only::kVllmGptqSpilling, m, device).spills;
+  const auto spills = [](std::int64_t m, const Device& device = gfx906_device()) {
+    return gptq_launch(weight_only::kVllmGptqSpilling, m, device).spills;
   };
   CHECK(spills(6).moved == Bytes());
   const double blocks = 12 * 32, visits = 300, threads = 128;  // of 8 rows
   CHECK(spills(8).moved / Bytes(blocks * visits * threads * 4) == Approx(1));
   CHECK(spills(22).moved / spills(8).moved == Approx(2));
-  CHECK(launch_of(weight_only::kVllmGptqSpilling, 8).resources.vgprs == 64);
-  Device large = gfx906();
+  CHECK(gptq_launch(weight_only::kVllmGptqSpilling, 8).resources.vgprs == 64);
+  Device large = gfx906_device();
   large.waves.vgprs_per_lane = 512;
   CHECK(spills(8, large).moved == Bytes());
 }
 
 TEST_CASE("more rows than GPTQ's kernel takes are multiplied by a library, after the weights are widened") {
   const auto served = [](std::int64_t m, Dtype dtype) {
-    return serves(weight_only::kVllmGptq, gptq_product(m, dtype), gfx906());
+    return serves(weight_only::kVllmGptq, gptq_product(m, dtype), gfx906_device());
   };
   CHECK(served(50, Dtype::int4));
   CHECK_FALSE(served(51, Dtype::int4));
   CHECK(served(24, Dtype::int8));
   CHECK_FALSE(served(25, Dtype::int8));
-  CHECK(why_not(weight_only::kVllmGptq, gptq_product(25, Dtype::int8), gfx906()) == "takes at most 24 rows");
-  const Launch launch = launch_of(weight_only::kVllmGptqWidened, 64);
+  CHECK(why_not(weight_only::kVllmGptq, gptq_product(25, Dtype::int8), gfx906_device()) == "takes at most 24 rows");
+  const Launch launch = gptq_launch(weight_only::kVllmGptqWidened, 64);
   const Op op = gptq_product(64);
   const Bytes narrow = op.operands()[0].unique, wide = storage(Dtype::f16, kColumns * kDepth);
   CHECK(launch.kernels == 2);

@@ -42,6 +42,10 @@ inline const std::vector<Device>& devices() {
 
 inline const Op& find(const StepPlan& plan, OpKind kind) { return *std::ranges::find(plan.ops, kind, &Op::kind); }
 
+inline double requests(const Launch& launch, OperandRole role) {
+  return std::ranges::find(launch.accesses(), role, &Access::role)->requests;
+}
+
 inline StepPlan step_of(Phase phase, int sequences, int context, EngineOptions options = {}) {
   return plan_step(llama_3_8b(), options, uniform_batch(phase, sequences, context));
 }

@@ -148,7 +148,7 @@ TEST_CASE("a kernel that does not serve a shape says which it takes") {
 }
 
 // A step that verifies `drafts` tokens of each sequence.
-StepPlan verifying(int sequences, int context, int drafts, int block_size = 16) {
+StepPlan verifying_llama(int sequences, int context, int drafts, int block_size = 16) {
   Batch batch = uniform_batch(Phase::decode, sequences, context);
   for (SequenceSlice& slice : batch.sequences) {
     slice.num_new_tokens += drafts;
@@ -163,7 +163,7 @@ StepPlan verifying(int sequences, int context, int drafts, int block_size = 16) 
 TEST_CASE("every attention kernel covers steps that verify drafts, or says that it takes one new token") {
   int served = 0, single = 0;
   for (const int block_size : {16, 64}) {
-    const StepPlan step = verifying(8, 1000, 4, block_size);
+    const StepPlan step = verifying_llama(8, 1000, 4, block_size);
     const Op& op = find(step, OpKind::attention_decode);
     for (const AttentionKernel* kernel : attention_kernels())
       for (const Device& device : devices()) {
@@ -181,7 +181,7 @@ TEST_CASE("every attention kernel covers steps that verify drafts, or says that 
 }
 
 TEST_CASE("a program verifies drafts as it runs prefills where its decode kernel takes one token") {
-  const StepPlan plain = step_of(Phase::decode, 4, 1000), drafts = verifying(4, 1000, 3);
+  const StepPlan plain = step_of(Phase::decode, 4, 1000), drafts = verifying_llama(4, 1000, 3);
   const Op& one = find(plain, OpKind::attention_decode);
   const Op& several = find(drafts, OpKind::attention_decode);
   CHECK_FALSE(has_several_new_tokens(one));

@@ -7,6 +7,7 @@
 #include "lower/lower.hpp"
 #include "lower/vllm/kernels.hpp"
 #include "model/plan_step.hpp"
+#include "tests/lower/kernel_cases.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -18,7 +19,7 @@ using sim::test::a100_like;
 using sim::test::llama_3_8b;
 using sim::test::mi50_like;
 
-[[nodiscard]] Device hopper() {
+[[nodiscard]] Device nvidia_hopper() {
   Device device = a100_like();
   device.vendor = Vendor::nvidia;
   device.compute_capability = "9.0";
@@ -60,10 +61,6 @@ using sim::test::mi50_like;
   return plan_step(model, options, uniform_batch(phase, batch, tokens));
 }
 
-[[nodiscard]] const Op& find(const StepPlan& plan, OpKind kind) {
-  return *std::ranges::find(plan.ops, kind, &Op::kind);
-}
-
 }  // namespace
 
 TEST_CASE("kernels of latents serve nothing else, and others no latents", "[latents]") {
@@ -75,10 +72,10 @@ TEST_CASE("kernels of latents serve nothing else, and others no latents", "[late
   CHECK_FALSE(serves(latent_attention::kTritonMla, over_heads, mi50_like()));
   CHECK(why_not(latent_attention::kTritonMla, over_heads, mi50_like()) == "takes latents alone");
   CHECK_FALSE(serves(vllm::kTritonUnified3d, over_latents, mi50_like()));
-  CHECK(serves(latent_attention::kFlashMla, over_latents, hopper()));
+  CHECK(serves(latent_attention::kFlashMla, over_latents, nvidia_hopper()));
   CHECK_FALSE(serves(latent_attention::kFlashMla, over_latents, mi50_like()));
   const StepPlan small_blocks = plan_of(with_latents(), Phase::decode, 2, 1000, 16);
-  CHECK(why_not(latent_attention::kFlashMla, find(small_blocks, OpKind::attention_decode), hopper()) ==
+  CHECK(why_not(latent_attention::kFlashMla, find(small_blocks, OpKind::attention_decode), nvidia_hopper()) ==
         "takes block sizes of 64");
 }
 
@@ -86,14 +83,14 @@ TEST_CASE("a kernel of entries serves nothing else, and gathers for each token w
   const ModelShape model = with_entries();
   const StepPlan plan = plan_of(model, Phase::prefill, 1, 4096);
   const Op& op = find(plan, OpKind::attention_prefill);
-  CHECK(serves(latent_attention::kFlashMlaSparse, op, hopper()));
-  CHECK(why_not(latent_attention::kFlashMla, op, hopper()) == "takes no compressed entries");
+  CHECK(serves(latent_attention::kFlashMlaSparse, op, nvidia_hopper()));
+  CHECK(why_not(latent_attention::kFlashMla, op, nvidia_hopper()) == "takes no compressed entries");
   const StepPlan latents = plan_of(with_latents(), Phase::decode, 2, 1000);
-  CHECK(why_not(latent_attention::kFlashMlaSparse, find(latents, OpKind::attention_decode), hopper()) ==
+  CHECK(why_not(latent_attention::kFlashMlaSparse, find(latents, OpKind::attention_decode), nvidia_hopper()) ==
         "takes compressed entries alone");
   const Kernels kernels{
       .matmul = {}, .attention_prefill = {&latent_attention::kFlashMlaSparse}, .attention_decode = {}};
-  const Launch launch = lower(op, plan, hopper(), kernels);
+  const Launch launch = lower(op, plan, nvidia_hopper(), kernels);
   CHECK(launch.grid.workgroups == 4096 * 128 / 64);
   // 512 entries from token 2048 on, one more for every 4 tokens before; each with a window of 128 tokens.
   const double gathered = 4.0 * 512 * 511 / 2 + 512 + 512 * 2048.0 + 128 * 4096.0;
@@ -101,7 +98,7 @@ TEST_CASE("a kernel of entries serves nothing else, and gathers for each token w
   for (const Access& access : launch.accesses())
     if (access.role == OperandRole::kv_read) CHECK(access.requests == Approx(2 * gathered / (1024 + 4096)));
 
-  const Launch scores = lower(find(plan, OpKind::index_scores), plan, hopper(), kernels);
+  const Launch scores = lower(find(plan, OpKind::index_scores), plan, nvidia_hopper(), kernels);
   CHECK(scores.arithmetic.pipe == Pipe::matmul);
   CHECK(scores.arithmetic.rows == 128);
 }
@@ -113,7 +110,7 @@ TEST_CASE("an indexer's kernel may score what no sequence has", "[latents]") {
     kernels.entries.scored_entries = scored;
     return lower(find(plan, OpKind::index_scores), plan, device, kernels);
   };
-  const Launch own = launch_of(hopper(), 0), all = launch_of(hopper(), 4096);
+  const Launch own = launch_of(nvidia_hopper(), 0), all = launch_of(nvidia_hopper(), 4096);
   CHECK(own.grid.workgroups == 3 * 1024 / 256);
   CHECK(all.grid.workgroups == 4 * own.grid.workgroups);
   CHECK(own.arithmetic.softmax.value() == 3.0 * 3 * 1024 * 64);  // cut off, weighted, added: of each head
@@ -125,21 +122,21 @@ TEST_CASE("an indexer's kernel may score what no sequence has", "[latents]") {
     if (before.role == OperandRole::kv_read) CHECK(after.requests == 4 * before.requests);
     if (before.role == OperandRole::output) CHECK(after.unique == 4 * before.unique);
   }
-  CHECK(launch_of(hopper(), 512).grid.workgroups == own.grid.workgroups);
+  CHECK(launch_of(nvidia_hopper(), 512).grid.workgroups == own.grid.workgroups);
   const StepPlan prefill = plan_of(with_entries(), Phase::prefill, 1, 4096);
   Kernels kernels{.matmul = {}, .attention_prefill = {}, .attention_decode = {}};
-  const Launch of_own = lower(find(prefill, OpKind::index_scores), prefill, hopper(), kernels);
+  const Launch of_own = lower(find(prefill, OpKind::index_scores), prefill, nvidia_hopper(), kernels);
   kernels.entries.scored_entries = 1 << 18;
-  CHECK(lower(find(prefill, OpKind::index_scores), prefill, hopper(), kernels).grid.workgroups ==
+  CHECK(lower(find(prefill, OpKind::index_scores), prefill, nvidia_hopper(), kernels).grid.workgroups ==
         of_own.grid.workgroups);
 }
 
 TEST_CASE("a program's kernels for entries and streams are as many as its stack says", "[latents]") {
   const StepPlan plan = plan_of(with_entries(), Phase::decode, 1, 4096);
   Kernels kernels{.matmul = {&gemm::kCublas}, .attention_prefill = {}, .attention_decode = {}};
-  const auto kernels_of = [&](OpKind kind) { return lower(find(plan, kind), plan, hopper(), kernels).kernels; };
+  const auto kernels_of = [&](OpKind kind) { return lower(find(plan, kind), plan, nvidia_hopper(), kernels).kernels; };
   const auto kernels_named = [&](std::string_view name) {
-    return lower(*std::ranges::find(plan.ops, name, &Op::name), plan, hopper(), kernels).kernels;
+    return lower(*std::ranges::find(plan.ops, name, &Op::name), plan, nvidia_hopper(), kernels).kernels;
   };
   CHECK(kernels_of(OpKind::compress_kv) == 1);
   CHECK(kernels_named("rope_and_cache") == 2);

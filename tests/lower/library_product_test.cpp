@@ -44,7 +44,7 @@ Device with_matrix_cores() {
   return device;
 }
 
-Launch launch_of(const MatmulKernel& kernel, const Op& op, const Device& device) {
+Launch library_launch(const MatmulKernel& kernel, const Op& op, const Device& device) {
   return lower(op, {}, device, {{&kernel}, {}, {}, {}});
 }
 
@@ -61,9 +61,9 @@ TEST_CASE("activations that are rounded first are read in 8 bits, and rounding t
   op.weight_format.dtype = Dtype::fp8_e4m3;
   const Kernels kernels{{&gemm::kCublas}, {}, {}, {}};
   CHECK(activations_of(kernels, op.weight_format, ActivationMode::fp8, false, hopper) == ActivationMode::fp8);
-  const Launch widened = launch_of(gemm::kCublas, op, hopper);
+  const Launch widened = library_launch(gemm::kCublas, op, hopper);
   op.activations = ActivationMode::fp8;
-  const Launch rounded = launch_of(gemm::kCublas, op, hopper);
+  const Launch rounded = library_launch(gemm::kCublas, op, hopper);
   const double values = 4096.0 * 1024;
   CHECK(rounded.kernels == widened.kernels + 1);
   CHECK(rounded.arithmetic.multiplied_in == Dtype::fp8_e4m3);
@@ -85,57 +85,58 @@ TEST_CASE("a library's tiles are halved until they fill the units") {
 }
 
 TEST_CASE("a workgroup fetches the slabs of k one after the other, small tiles by few waves") {
-  const Launch few = launch_of(gemm::kRocblas, product(16, 4096, 4096), vega20());
+  const Launch few = library_launch(gemm::kRocblas, product(16, 4096, 4096), vega20());
   CHECK(few.slabs == 4096 * 2 / 64);
   CHECK(few.slabs_ahead == 1);
   CHECK(few.slab == Bytes((16 + 64) * 64));
   CHECK(few.slab_steps == 32);  // one value at a time
   CHECK(few.waves_per_workgroup == 1);
-  CHECK(launch_of(gemm::kRocblas, product(4096, 4096, 4096), vega20()).waves_per_workgroup == 4);
-  CHECK(launch_of(gemm::kRocblas, product(1, 4096, 4096), vega20()).slabs == 0);  // a matrix-vector product
-  const Launch cdna = launch_of(gemm::kHipblaslt, product(16, 4096, 4096), with_matrix_cores());
+  CHECK(library_launch(gemm::kRocblas, product(4096, 4096, 4096), vega20()).waves_per_workgroup == 4);
+  CHECK(library_launch(gemm::kRocblas, product(1, 4096, 4096), vega20()).slabs == 0);  // a matrix-vector product
+  const Launch cdna = library_launch(gemm::kHipblaslt, product(16, 4096, 4096), with_matrix_cores());
   CHECK(cdna.slabs == 4096 * 2 / 128);
   CHECK(cdna.slabs_ahead == 2);
   CHECK(cdna.slab_steps == 4);  // 16 values at a time
-  CHECK(launch_of(gemm::kCublas, product(16, 4096, 4096), a100_like()).slabs == 0);
+  CHECK(library_launch(gemm::kCublas, product(16, 4096, 4096), a100_like()).slabs == 0);
 }
 
 TEST_CASE("Tensile's lists for gfx906 do not split F16 along k, nor does any integers") {
-  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096, Dtype::f32), vega20()).parts == 0);
-  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096), vega20()).parts == 1);
+  CHECK(library_launch(gemm::kRocblas, product(16, 4096, 4096, Dtype::f32), vega20()).parts == 0);
+  CHECK(library_launch(gemm::kRocblas, product(16, 4096, 4096), vega20()).parts == 1);
   Device cdna = vega20();
   cdna.isa = "gfx90a";
-  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096), cdna).parts == 0);  // as is cheapest
-  CHECK(launch_of(gemm::kRocblas, product(16, 4096, 4096, Dtype::int8), cdna).parts == 1);
+  CHECK(library_launch(gemm::kRocblas, product(16, 4096, 4096), cdna).parts == 0);  // as is cheapest
+  CHECK(library_launch(gemm::kRocblas, product(16, 4096, 4096, Dtype::int8), cdna).parts == 1);
 }
 
 TEST_CASE("on gfx906 rocBLAS adds F16 up in F32 at the rate of F32, and multiplies bytes by two instructions") {
   const Op small = product(512, 512, 512), large = product(8192, 8192, 8192);
-  CHECK(launch_of(gemm::kRocblas, small, vega20()).arithmetic.multiplied_in == Dtype::f32);
-  CHECK(launch_of(gemm::kRocblas, large, vega20()).arithmetic.multiplied_in == Dtype::f16);
-  CHECK(launch_of(gemm::kRocblasHalf, small, vega20()).arithmetic.multiplied_in == Dtype::f16);
+  CHECK(library_launch(gemm::kRocblas, small, vega20()).arithmetic.multiplied_in == Dtype::f32);
+  CHECK(library_launch(gemm::kRocblas, large, vega20()).arithmetic.multiplied_in == Dtype::f16);
+  CHECK(library_launch(gemm::kRocblasHalf, small, vega20()).arithmetic.multiplied_in == Dtype::f16);
   const Op bytes = product(512, 512, 512, Dtype::int8);
-  const Arithmetic integers = launch_of(gemm::kRocblas, bytes, vega20()).arithmetic;
+  const Arithmetic integers = library_launch(gemm::kRocblas, bytes, vega20()).arithmetic;
   CHECK(integers.multiplied_in == Dtype::f32);
   CHECK(integers.multiply == 2 * bytes.flops);
   Device cdna = vega20();
   cdna.isa = "gfx90a";
-  CHECK(launch_of(gemm::kRocblas, small, cdna).arithmetic.multiplied_in == Dtype::f16);
-  CHECK(launch_of(gemm::kRocblas, bytes, cdna).arithmetic.multiplied_in == Dtype::int8);
+  CHECK(library_launch(gemm::kRocblas, small, cdna).arithmetic.multiplied_in == Dtype::f16);
+  CHECK(library_launch(gemm::kRocblas, bytes, cdna).arithmetic.multiplied_in == Dtype::int8);
 }
 
 TEST_CASE("AITER's products have tiles of 64 columns at least, in slabs of 256 bytes, and are not split") {
   Device mi300 = vega20();
   mi300.isa = "gfx942";
   mi300.compute_units = 304;
-  const Launch few = launch_of(aiter::kProducts, product(16, 1280, 5120, Dtype::fp8_e4m3), mi300);
+  const Launch few = library_launch(aiter::kProducts, product(16, 1280, 5120, Dtype::fp8_e4m3), mi300);
   CHECK(few.tiles.columns == 1280 / 64);
   CHECK(few.slabs == 20);
   CHECK(few.parts == 1);
   const Op large = product(4096, 4096, 4096, Dtype::fp8_e4m3);
-  CHECK(launch_of(aiter::kProducts, large, mi300).arithmetic.multiply == 1.5 * large.flops);  // scales of blocks
-  CHECK(launch_of(gemm::kHipblaslt, large, mi300).arithmetic.multiply == large.flops);
-  CHECK(launch_of(aiter::kProducts, product(64, 64, 64, Dtype::int8), mi300).arithmetic.multiply == FlopCount(1 << 19));
+  CHECK(library_launch(aiter::kProducts, large, mi300).arithmetic.multiply == 1.5 * large.flops);  // scales of blocks
+  CHECK(library_launch(gemm::kHipblaslt, large, mi300).arithmetic.multiply == large.flops);
+  CHECK(library_launch(aiter::kProducts, product(64, 64, 64, Dtype::int8), mi300).arithmetic.multiply ==
+        FlopCount(1 << 19));
 }
 
 TEST_CASE("SGLang's products of FP8 round activations first, and split no k") {
@@ -146,7 +147,7 @@ TEST_CASE("SGLang's products of FP8 round activations first, and split no k") {
   op.weight_format.dtype = Dtype::fp8_e4m3;
   CHECK_FALSE(serves(sglang::kBlockFp8, op, hopper));
   op.activations = ActivationMode::fp8;
-  const Launch launch = launch_of(sglang::kBlockFp8, op, hopper);
+  const Launch launch = library_launch(sglang::kBlockFp8, op, hopper);
   CHECK(launch.kernels == 2);
   CHECK(launch.grid.workgroups == 1536 / 128);
   CHECK(launch.parts == 1);
@@ -159,7 +160,7 @@ TEST_CASE("SGLang's products of FP8 round activations first, and split no k") {
   CHECK_FALSE(serves(sglang::kChannelFp8, op, dcu));
   dcu.isa = "gfx938";
   CHECK(serves(sglang::kChannelFp8, op, dcu));
-  CHECK(launch_of(sglang::kChannelFp8, op, dcu).kernels == 2);
+  CHECK(library_launch(sglang::kChannelFp8, op, dcu).kernels == 2);
 }
 
 }  // namespace dculab::lower::test

@@ -27,7 +27,7 @@ struct Formats {
   Dtype weights = Dtype::bf16, activations = Dtype::f16, cache = Dtype::f16;
 };
 
-StepPlan step_of(Phase phase, int tokens, const Formats& formats) {
+StepPlan step_in(Phase phase, int tokens, const Formats& formats) {
   EngineOptions options;
   options.weights = {formats.weights, formats.weights == Dtype::int4 ? 128 : 0};
   options.activation_dtype = formats.activations;
@@ -39,7 +39,7 @@ const Op& named(const StepPlan& plan, std::string_view name) {
   return *std::ranges::find(plan.ops, name, [](const Op& each) { return std::string_view(each.name); });
 }
 
-Launch launch_of(const StepPlan& plan, std::string_view name, const std::string& target) {
+Launch launch_on(const StepPlan& plan, std::string_view name, const std::string& target) {
   return lower(named(plan, name), plan, device_of(target), {{&dculab_gpu::kMatmul}, {&dculab_gpu::kAttention}, {}, {}});
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("gfx908 and gfx90a have kernels for matrix cores, and no other target"
 
 TEST_CASE("products of many rows and prefill attention of 16-bit values use matrix cores") {
   const auto units = [](Phase phase, const Formats& formats, std::string_view op) {
-    const StepPlan plan = step_of(phase, 512, formats);
+    const StepPlan plan = step_in(phase, 512, formats);
     CHECK(units_of(named(plan, op), device_of("gfx906")) == Units::vector);
     return units_of(named(plan, op), device_of("gfx90a"));
   };
@@ -79,8 +79,8 @@ TEST_CASE("products of many rows and prefill attention of 16-bit values use matr
 
 TEST_CASE("bf16 weights are multiplied once for each part of x") {
   for (const auto& [activations, parts] : {std::pair{Dtype::f16, 2}, std::pair{Dtype::f32, 3}}) {
-    const StepPlan plan = step_of(Phase::prefill, 512, {Dtype::bf16, activations});
-    const Launch matrix = launch_of(plan, "down_proj", "gfx90a"), vector = launch_of(plan, "down_proj", "gfx906");
+    const StepPlan plan = step_in(Phase::prefill, 512, {Dtype::bf16, activations});
+    const Launch matrix = launch_on(plan, "down_proj", "gfx90a"), vector = launch_on(plan, "down_proj", "gfx906");
     CHECK(matrix.arithmetic.has_matrix_instructions);
     CHECK(matrix.arithmetic.multiplied_in == Dtype::bf16);
     CHECK(matrix.arithmetic.multiply == parts * named(plan, "down_proj").flops);
@@ -88,9 +88,9 @@ TEST_CASE("bf16 weights are multiplied once for each part of x") {
     CHECK(vector.arithmetic.multiply == named(plan, "down_proj").flops);
     CHECK(matrix.grid.workgroups == vector.grid.workgroups);
   }
-  const StepPlan plan = step_of(Phase::prefill, 512, {});
-  CHECK(launch_of(plan, "attention_prefill", "gfx90a").arithmetic.has_matrix_instructions);
-  CHECK_FALSE(launch_of(plan, "attention_prefill", "gfx906").arithmetic.has_matrix_instructions);
+  const StepPlan plan = step_in(Phase::prefill, 512, {});
+  CHECK(launch_on(plan, "attention_prefill", "gfx90a").arithmetic.has_matrix_instructions);
+  CHECK_FALSE(launch_on(plan, "attention_prefill", "gfx906").arithmetic.has_matrix_instructions);
 }
 
 }  // namespace dculab::lower::test

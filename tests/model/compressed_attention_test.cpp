@@ -7,16 +7,17 @@
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "model/shard.hpp"
+#include "tests/model/small_plan.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace dculab;
 
 namespace {
 
-constexpr int kHidden = 64, kHeads = 4, kHeadDim = 16;
+constexpr int kHeadDim = 16;
 
 [[nodiscard]] CompressedAttention small_window() {
-  return {.num_attention_heads = kHeads,
+  return {.num_attention_heads = kSmallHeads,
           .head_dim = kHeadDim,
           .qk_rope_head_dim = 4,
           .q_lora_rank = 8,
@@ -38,27 +39,10 @@ constexpr int kHidden = 64, kHeads = 4, kHeadDim = 16;
   return attention;
 }
 
-[[nodiscard]] ModelShape small(const Attention& attention, int layers = 2) {
-  ModelShape model{.name = "small", .hidden_size = kHidden, .vocab_size = 100, .max_position_embeddings = 8192};
+[[nodiscard]] ModelShape small_compressed(const Attention& attention, int layers = 2) {
+  ModelShape model{.name = "small", .hidden_size = kSmallHidden, .vocab_size = 100, .max_position_embeddings = 8192};
   set_layers(model, layers, {.attention = attention, .mlp = {128}});
   return model;
-}
-
-[[nodiscard]] const Op& find(const StepPlan& plan, std::string_view name) {
-  const auto found = std::ranges::find(plan.ops, name, &Op::name);
-  REQUIRE(found != plan.ops.end());
-  return *found;
-}
-
-[[nodiscard]] bool has(const StepPlan& plan, std::string_view name) {
-  return std::ranges::find(plan.ops, name, &Op::name) != plan.ops.end();
-}
-
-[[nodiscard]] double bytes_of(const Op& op, OperandRole role) {
-  Bytes bytes;
-  for (const Operand& operand : op.operands())
-    if (operand.role == role) bytes += operand.unique;
-  return bytes.value();
 }
 
 [[nodiscard]] StepPlan decode_at(const ModelShape& model, int context, int batch = 1) {
@@ -73,7 +57,7 @@ constexpr const char* kSmallConfig = R"({"model_type": "deepseek_v4", "vocab_siz
   "n_routed_experts": 8, "num_experts_per_tok": 2, "o_groups": 2, "o_lora_rank": 6, "index_n_heads": 3,
   "index_head_dim": 16, "index_topk": 16, "sliding_window": 64, "hc_mult": 2, "dtype": "bfloat16")";
 
-[[nodiscard]] ModelShape read(const std::string& fields) {
+[[nodiscard]] ModelShape read_compressed(const std::string& fields) {
   return parse_model_shape(kSmallConfig + fields + "}", "config.json", "small");
 }
 
@@ -88,13 +72,13 @@ TEST_CASE("each token sees the entries that are complete before it, or the best 
 }
 
 TEST_CASE("decode reads the window and the chosen entries, and scores all entries", "[compressed]") {
-  const ModelShape model = small(small_sparse());
+  const ModelShape model = small_compressed(small_sparse());
   REQUIRE(problems(model).empty());
   const StepPlan plan = decode_at(model, 1000, 3);
   // The query at 999 sees 128 tokens and 100 of 250 entries; the tiles that hold its window begin at 832.
   const Op& attention = find(plan, "attention_decode");
   CHECK(attention.attention.score_pairs == 3 * (128 + 100));
-  CHECK(attention.flops.value() == 4.0 * 3 * 228 * kHeads * kHeadDim);
+  CHECK(attention.flops.value() == 4.0 * 3 * 228 * kSmallHeads * kHeadDim);
   CHECK(bytes_of(attention, OperandRole::kv_read) == 2.0 * 3 * (1000 - 832 + 100) * kHeadDim);
   const Op& scores = find(plan, "index_scores");
   CHECK(scores.flops.value() == 3.0 * 250 * 3 * (2 * 8 + 3));
@@ -103,10 +87,10 @@ TEST_CASE("decode reads the window and the chosen entries, and scores all entrie
   CHECK(bytes_of(find(plan, "choose_entries"), OperandRole::output) == 4.0 * 3 * 100);
   CHECK(find(plan, "index_q_b_proj").n == 3 * 8);
 
-  const StepPlan heavy = decode_at(small(small_heavy()), 1000);
+  const StepPlan heavy = decode_at(small_compressed(small_heavy()), 1000);
   CHECK(find(heavy, "attention_decode").attention.score_pairs == 128 + 7);
   CHECK(!has(heavy, "index_scores"));
-  const StepPlan window = decode_at(small(small_window()), 1000);
+  const StepPlan window = decode_at(small_compressed(small_window()), 1000);
   CHECK(find(window, "attention_decode").attention.score_pairs == 128);
   CHECK(!has(window, "compress"));
   CHECK(!has(decode_at(model, 3), "index_scores"));  // no entry is complete
@@ -124,7 +108,7 @@ TEST_CASE("a prompt has as many pairs whole as in chunks", "[compressed]") {
 }
 
 TEST_CASE("an entry is written when its last token comes, from two series of values with an indexer", "[compressed]") {
-  const ModelShape model = small(small_sparse());
+  const ModelShape model = small_compressed(small_sparse());
   const StepPlan plan = decode_at(model, 1000), before = decode_at(model, 999);
   CHECK(find(plan, "compress_proj").n == 2 * 2 * (16 + 8) + 3);
   const Op& compress = find(plan, "compress");
@@ -132,17 +116,17 @@ TEST_CASE("an entry is written when its last token comes, from two series of val
   CHECK(compress.flops.value() == 8.0 * 2 * 4 * (16 + 8) + 3.0 * (16 + 8 + 2 * 4));
   CHECK(bytes_of(find(before, "compress"), OperandRole::kv_write) == 0);
   CHECK(bytes_of(find(before, "compress"), OperandRole::output) == 2.0 * 2 * 2 * (16 + 8));  // kept for its entry
-  CHECK(find(decode_at(small(small_heavy()), 999), "compress_proj").n == 2 * 16);
+  CHECK(find(decode_at(small_compressed(small_heavy()), 999), "compress_proj").n == 2 * 16);
 }
 
 TEST_CASE("queries and outputs go through latents, and back from the rotation of their values", "[compressed]") {
-  const StepPlan plan = decode_at(small(small_window()), 1000, 3);
+  const StepPlan plan = decode_at(small_compressed(small_window()), 1000, 3);
   CHECK(find(plan, "qkv_a_proj").n == 8 + 16);
   CHECK(find(plan, "q_b_proj").k == 8);
-  CHECK(find(plan, "rotate_output").flops.value() == 3.0 * 3 * kHeads * 4);
+  CHECK(find(plan, "rotate_output").flops.value() == 3.0 * 3 * kSmallHeads * 4);
   const Op& groups = find(plan, "o_a_proj");
   CHECK(groups.groups.count == 2);
-  CHECK(groups.k == kHeads * kHeadDim / 2);
+  CHECK(groups.k == kSmallHeads * kHeadDim / 2);
   CHECK(groups.flops.value() == 2.0 * 3 * 2 * 6 * 32);
   CHECK(bytes_of(groups, OperandRole::weight) == 2.0 * 2 * 6 * 32);
   CHECK(find(plan, "o_proj").k == 12);
@@ -150,16 +134,16 @@ TEST_CASE("queries and outputs go through latents, and back from the rotation of
 
 TEST_CASE("a cache has entries for tokens, and windows and open entries for sequences", "[compressed]") {
   const auto per_token = [](const Attention& attention) {
-    return kv_bytes_per_token(small(attention), Dtype::bf16).value();
+    return kv_bytes_per_token(small_compressed(attention), Dtype::bf16).value();
   };
   CHECK(per_token(small_sparse()) == 2 * 2 * (16 + 8) / 4.0);
   CHECK(per_token(small_heavy()) == 2 * 2 * 16 / 128.0);
   CHECK(per_token(small_window()) == 0);
-  CHECK(kv_residual_bytes(small(small_heavy()), Dtype::bf16, 0).value() == 2 * 2 * 128 * 16);
-  CHECK(recurrent_state_bytes(small(small_heavy())).value() == 2 * 2 * 128 * (2 * 16));
-  CHECK(recurrent_state_bytes(small(small_sparse())).value() == 2 * 2 * 4 * (4 + 2) * (16 + 8));
-  const ModelShape model = small(small_sparse());
-  CHECK(model.heads() == Heads{kHeads, 1, kHeadDim});
+  CHECK(kv_residual_bytes(small_compressed(small_heavy()), Dtype::bf16, 0).value() == 2 * 2 * 128 * 16);
+  CHECK(recurrent_state_bytes(small_compressed(small_heavy())).value() == 2 * 2 * 128 * (2 * 16));
+  CHECK(recurrent_state_bytes(small_compressed(small_sparse())).value() == 2 * 2 * 4 * (4 + 2) * (16 + 8));
+  const ModelShape model = small_compressed(small_sparse());
+  CHECK(model.heads() == Heads{kSmallHeads, 1, kHeadDim});
   CHECK(model.possible_kv_heads() == std::vector{1});
   EngineOptions options;
   options.weights = {Dtype::f16, 0};
@@ -169,18 +153,18 @@ TEST_CASE("a cache has entries for tokens, and windows and open entries for sequ
 }
 
 TEST_CASE("residual streams are mixed around each half of a layer, and before the head", "[compressed]") {
-  ModelShape model = small(small_window(), 3);
+  ModelShape model = small_compressed(small_window(), 3);
   model.residual_streams = 4, model.sinkhorn_iterations = 20;
   REQUIRE(problems(model).empty());
   const StepPlan plan = decode_at(model, 1000, 5);
   CHECK(std::ranges::count(plan.ops, std::string_view("streams_proj"), &Op::name) == 2);
   const Op& weights = find(plan, "streams_proj");
   CHECK(weights.count == 3);
-  CHECK(weights.flops.value() == 2.0 * 5 * 24 * (4 * kHidden));
-  CHECK(bytes_of(weights, OperandRole::weight) == 4.0 * 24 * 4 * kHidden);
-  CHECK(find(plan, "streams_to_half").flops.value() == 5 * (5.0 * 4 * kHidden + 4.0 * 20 * 16 + 7 * 24));
-  CHECK(find(plan, "half_to_streams").flops.value() == 2.0 * 4 * 5 * 5 * kHidden);
-  CHECK(bytes_of(find(plan, "half_to_streams"), OperandRole::output) == 2.0 * 5 * 4 * kHidden);
+  CHECK(weights.flops.value() == 2.0 * 5 * 24 * (4 * kSmallHidden));
+  CHECK(bytes_of(weights, OperandRole::weight) == 4.0 * 24 * 4 * kSmallHidden);
+  CHECK(find(plan, "streams_to_half").flops.value() == 5 * (5.0 * 4 * kSmallHidden + 4.0 * 20 * 16 + 7 * 24));
+  CHECK(find(plan, "half_to_streams").flops.value() == 2.0 * 4 * 5 * 5 * kSmallHidden);
+  CHECK(bytes_of(find(plan, "half_to_streams"), OperandRole::output) == 2.0 * 5 * 4 * kSmallHidden);
   CHECK(find(plan, "head_streams_proj").n == 4);
   CHECK(find(plan, "input_layernorm").added == std::array{Buffer::none, Buffer::none});
   model.kinds[0].norms = NormPlacement::post;
@@ -188,7 +172,7 @@ TEST_CASE("residual streams are mixed around each half of a layer, and before th
 }
 
 TEST_CASE("devices share heads and their groups, and each has all entries", "[compressed]") {
-  const ModelShape model = small(small_sparse());
+  const ModelShape model = small_compressed(small_sparse());
   const ModelShape part = shard(model, 2);
   CHECK(part.kinds[0].compressed()->num_attention_heads == 2);
   CHECK(part.kinds[0].compressed()->o_groups == 1);
@@ -200,13 +184,14 @@ TEST_CASE("devices share heads and their groups, and each has all entries", "[co
 }
 
 TEST_CASE("DeepSeek-V4's layers are read as transformers writes them, and as they were published", "[compressed]") {
-  const ModelShape model = read(R"(, "layer_types": ["sliding_attention", "compressed_sparse_attention",
+  const ModelShape model = read_compressed(R"(, "layer_types": ["sliding_attention", "compressed_sparse_attention",
     "heavily_compressed_attention", "compressed_sparse_attention"], "mlp_layer_types": ["hash_moe", "moe", "moe", "moe"],
     "rope_parameters": {"main": {"rope_theta": 10000}, "compress": {"rope_theta": 50000}})");
   // 280283 of transformers 5.23, without the routers' biases of the last three layers.
   const double values = weight_footprint(model, {Dtype::bf16, 0}) / storage(Dtype::bf16, 1);
   CHECK(values == 280283 + 3 * 8);
-  CHECK(read(R"(, "compress_ratios": [0, 4, 128, 4, 0], "num_hash_layers": 1, "compress_rope_theta": 50000)") == model);
+  CHECK(read_compressed(
+            R"(, "compress_ratios": [0, 4, 128, 4, 0], "num_hash_layers": 1, "compress_rope_theta": 50000)") == model);
   CHECK(model.layer(0).experts->by_token_id);
   CHECK(!model.layer(0).experts->correction_bias);
   CHECK(model.layer(0).compressed()->position.rope_theta == 10000);
@@ -218,7 +203,8 @@ TEST_CASE("DeepSeek-V4's layers are read as transformers writes them, and as the
 }
 
 TEST_CASE("experts in FP4 stand beside matrices in FP8, unless another format is asked for", "[compressed]") {
-  const ModelShape model = read(R"(, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"})");
+  const ModelShape model =
+      read_compressed(R"(, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"})");
   const WeightFormat fp8{Dtype::fp8_e4m3, 0}, fp4{Dtype::mxfp4, 32, ScaleFormat::e8m0}, int4{Dtype::int4, 128};
   REQUIRE(model.layer_format() == fp8);
   const LayerKind& kind = model.kinds.front();
@@ -232,7 +218,7 @@ TEST_CASE("experts in FP4 stand beside matrices in FP8, unless another format is
 TEST_CASE("DeepSeek-V4's older keys give the tokens of an entry, and the rotated part of a head", "[compressed]") {
   const auto ratios_of = [](const char* fields) {
     std::vector<int> ratios;
-    const ModelShape model = read(fields);
+    const ModelShape model = read_compressed(fields);
     for (int layer = 0; layer < 4; ++layer) ratios.push_back(model.layer(layer).compressed()->compress_ratio);
     return ratios;
   };
@@ -241,15 +227,15 @@ TEST_CASE("DeepSeek-V4's older keys give the tokens of an entry, and the rotated
   CHECK(ratios_of(R"(, "compress_rates": {"compressed_sparse_attention": 16, "heavily_compressed_attention": 64},
                       "compress_rate_csa": 8, "compress_ratios": [0, 8, 64, 8])") == std::vector{0, 8, 64, 8});
   const auto rotated = [](const char* fields) {
-    return read(std::string(fields).c_str()).layer(0).compressed()->qk_rope_head_dim;
+    return read_compressed(std::string(fields).c_str()).layer(0).compressed()->qk_rope_head_dim;
   };
-  const int head_dim = read("").layer(0).compressed()->head_dim;
+  const int head_dim = read_compressed("").layer(0).compressed()->head_dim;
   CHECK(rotated(R"(, "partial_rotary_factor": 0.5)") == head_dim / 2);
 }
 
 TEST_CASE("what DeepSeek-V4 does not know is refused", "[compressed]") {
   const auto refuses = [](const char* fields, const char* message) {
-    CHECK_THROWS_WITH(read(fields), ContainsSubstring(message));
+    CHECK_THROWS_WITH(read_compressed(fields), ContainsSubstring(message));
   };
   refuses(R"(, "compress_ratios": [0, 4, 64, 4])", "must have 0, 4 and 128 alone");
   refuses(R"(, "compress_ratios": [0, 4])", "an entry for each layer");

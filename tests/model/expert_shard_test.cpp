@@ -33,10 +33,6 @@ constexpr WeightFormat kFp8{Dtype::fp8_e4m3, 0};
   return *std::ranges::find(plan.ops, kind, &Op::kind);
 }
 
-[[nodiscard]] bool has(const StepPlan& plan, std::string_view name) {
-  return std::ranges::any_of(plan.ops, [name](const Op& op) { return op.name == name; });
-}
-
 }  // namespace
 
 TEST_CASE("a device holds its copies of routed experts and all else whole") {

@@ -174,7 +174,7 @@ TEST_CASE("YaRN and LongRoPE say how they scale, and what is wrong with them", "
 namespace {
 
 // A small model of a family with other fields.
-[[nodiscard]] ModelShape small(const std::string& type, const std::string& fields) {
+[[nodiscard]] ModelShape small_family(const std::string& type, const std::string& fields) {
   return parse_model_shape(R"({"model_type": ")" + type +
                                R"(", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
     "num_attention_heads": 4, "head_dim": 16, "vocab_size": 100)" +
@@ -195,7 +195,7 @@ TEST_CASE("the models that compare kinds of attention have one budget of paramet
 TEST_CASE("what a family does not know is refused, not taken for something else", "[families]") {
   const auto refusal = [](const std::string& type, const std::string& fields) -> std::string {
     try {
-      (void)small(type, fields);
+      (void)small_family(type, fields);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -235,9 +235,10 @@ TEST_CASE("a huge number of layers is refused before there is memory for them", 
 }
 
 TEST_CASE("half a head is rotated in GLM-4 unless its configuration says another part", "[families]") {
-  CHECK(small("glm4", "").kinds[0].gqa().rotary_dim() == 8);
-  CHECK(small("glm4", R"(, "partial_rotary_factor": 1.0)").kinds[0].gqa().rotary_dim() == 16);
-  CHECK(small("glm4", R"(, "rope_parameters": {"partial_rotary_factor": 0.25})").kinds[0].gqa().rotary_dim() == 4);
+  CHECK(small_family("glm4", "").kinds[0].gqa().rotary_dim() == 8);
+  CHECK(small_family("glm4", R"(, "partial_rotary_factor": 1.0)").kinds[0].gqa().rotary_dim() == 16);
+  CHECK(small_family("glm4", R"(, "rope_parameters": {"partial_rotary_factor": 0.25})").kinds[0].gqa().rotary_dim() ==
+        4);
 }
 
 TEST_CASE("fewer layers than a model has leave no kind without layers", "[families]") {

@@ -9,6 +9,8 @@
 
 namespace dculab {
 
+constexpr int kSmallHidden = 64, kSmallHeads = 4;  // of models with latents
+
 // Small enough to count by hand: 4 query heads, 2 KV heads.
 inline ModelShape small_model() {
   ModelShape model;
@@ -28,11 +30,22 @@ inline const Op& find(const StepPlan& plan, std::string_view name) {
   return *found;
 }
 
+inline bool has(const StepPlan& plan, std::string_view name) {
+  return std::ranges::find(plan.ops, name, &Op::name) != plan.ops.end();
+}
+
 inline const Operand& operand(const Op& op, OperandRole role) {
   const auto all = op.operands();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) { return each.role == role; });
   REQUIRE(found != all.end());
   return *found;
+}
+
+inline double bytes_of(const Op& op, OperandRole role) {
+  Bytes bytes;
+  for (const Operand& operand : op.operands())
+    if (operand.role == role) bytes += operand.unique;
+  return bytes.value();
 }
 
 }  // namespace dculab

@@ -18,13 +18,13 @@ constexpr const char* kMixture = R"({"model_type": "mixtral", "hidden_size": 128
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "num_local_experts": 8,
   "num_experts_per_tok": 2, "vocab_size": 100, "torch_dtype": "bfloat16")";
 
-[[nodiscard]] ModelShape read(const std::string& model, const std::string& quantization) {
+[[nodiscard]] ModelShape read_quantized(const std::string& model, const std::string& quantization) {
   return parse_model_shape(model + R"(, "quantization_config": {)" + quantization + "}}", "config.json", "small");
 }
 
 [[nodiscard]] std::string refusal(const std::string& model, const std::string& quantization) {
   try {
-    (void)read(model, quantization);
+    (void)read_quantized(model, quantization);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -44,7 +44,7 @@ constexpr double kOutside = 2 * (2 * kEmbedding + kNorms);  // bytes of embeddin
 
 TEST_CASE("mxfp4 quantizes the experts alone, to 4.25 bits a weight", "[families]") {
   const ModelShape model =
-      read(kMixture, R"("quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn",
+      read_quantized(kMixture, R"("quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn",
                         "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"])");
   CHECK(model.layer_format() == WeightFormat{Dtype::mxfp4, 32, ScaleFormat::e8m0});
   CHECK((model.plain.attention && !model.plain.experts && !model.quantized_lm_head));
@@ -66,15 +66,15 @@ TEST_CASE("bitsandbytes stores 4.5 bits a weight, 4.127 with double quantization
           "[families]") {
   const auto bytes = [](double bits) { return 2 * (kAttention + kMlp) * bits / 8; };
   const std::string method = R"("quant_method": "bitsandbytes", )";
-  const ModelShape nf4 = read(kDense, method + R"("load_in_4bit": true, "bnb_4bit_quant_type": "nf4")");
+  const ModelShape nf4 = read_quantized(kDense, method + R"("load_in_4bit": true, "bnb_4bit_quant_type": "nf4")");
   CHECK(nf4.layer_format() == WeightFormat{Dtype::nf4, 64, ScaleFormat::f32});
   CHECK(footprint(nf4) == bytes(4.5) + kOutside);
-  const ModelShape twice = read(kDense, method + R"("_load_in_4bit": true, "bnb_4bit_use_double_quant": true,
+  const ModelShape twice = read_quantized(kDense, method + R"("_load_in_4bit": true, "bnb_4bit_use_double_quant": true,
                                                    "llm_int8_skip_modules": null)");
   CHECK(twice.layer_format() == WeightFormat{Dtype::fp4, 64, ScaleFormat::f32_of_bytes});
   CHECK_THAT(footprint(twice), WithinRel(bytes(4 + 0.125 + 32.0 / (64 * 256)) + kOutside, 1e-12));
   CHECK_FALSE(twice.quantized_lm_head);
-  const ModelShape int8 = read(kDense, method + R"("load_in_8bit": true)");
+  const ModelShape int8 = read_quantized(kDense, method + R"("load_in_8bit": true)");
   CHECK(int8.layer_format() == WeightFormat{Dtype::int8, -1, ScaleFormat::f32});
   const double rows = 2 * (4 * 128 + 2 * 256 + 128);
   CHECK(footprint(int8) == bytes(8) + 4 * rows + kOutside);
@@ -85,7 +85,8 @@ TEST_CASE("bitsandbytes stores 4.5 bits a weight, 4.127 with double quantization
 
 TEST_CASE("a list of modules to skip says of bitsandbytes what stays as it is, the head too", "[families]") {
   const auto skipping = [](const std::string& list) {
-    return read(kDense, R"("quant_method": "bitsandbytes", "load_in_4bit": true, "llm_int8_skip_modules": )" + list);
+    return read_quantized(kDense,
+                          R"("quant_method": "bitsandbytes", "load_in_4bit": true, "llm_int8_skip_modules": )" + list);
   };
   CHECK(skipping("[]").quantized_lm_head);
   const ModelShape model = skipping(R"(["lm_head", "self_attn", "vision_tower.proj"])");
@@ -96,10 +97,11 @@ TEST_CASE("a list of modules to skip says of bitsandbytes what stays as it is, t
 
 TEST_CASE("exceptions name parts of the layers by globs, expressions or modules", "[families]") {
   const auto ignoring = [](const char* name) {
-    return read(kMixture,
-                R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights":
+    return read_quantized(
+               kMixture,
+               R"("quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights":
                   {"num_bits": 4, "type": "int", "group_size": 32}}}, "ignore": ["lm_head", ")" +
-                    std::string(name) + "\"]")
+                   std::string(name) + "\"]")
         .plain;
   };
   CHECK(ignoring("re:.*self_attn.*") == PlainParts{.attention = true});

@@ -12,11 +12,11 @@ namespace {
 
 // One case of so many: odd, so that every value of the axes, most of which have two, comes up. The whole quick grid
 // takes a minute.
-constexpr std::size_t kEvery = 3;
+constexpr std::size_t kEveryStep = 3;
 
-std::vector<ReplayCase> thinned(const std::vector<ReplayCase>& cases) {
+std::vector<ReplayCase> thinned_steps(const std::vector<ReplayCase>& cases) {
   std::vector<ReplayCase> some;
-  for (std::size_t i = 0; i < cases.size(); i += kEvery) some.push_back(cases[i]);
+  for (std::size_t i = 0; i < cases.size(); i += kEveryStep) some.push_back(cases[i]);
   return some;
 }
 
@@ -46,7 +46,7 @@ void check_closed_form(const std::vector<ReplayCase>& cases) {
 
 TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
           "[once]") {
-  check_closed_form(thinned(decode_grid(GridSize::quick)));
+  check_closed_form(thinned_steps(decode_grid(GridSize::quick)));
 }
 
 TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
@@ -91,7 +91,7 @@ TEST_CASE("the closed form orders block sizes and group sizes as the replay does
 }
 
 TEST_CASE("the cases that are run have odd head sizes, large batches and partitions") {
-  const std::vector<ReplayCase> cases = thinned(decode_grid(GridSize::quick));
+  const std::vector<ReplayCase> cases = thinned_steps(decode_grid(GridSize::quick));
   const auto some = [&cases](int ReplayCase::*value, int wanted) {
     return std::any_of(cases.begin(), cases.end(), [&](const ReplayCase& each) { return each.*value == wanted; });
   };

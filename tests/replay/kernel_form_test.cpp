@@ -10,12 +10,12 @@ namespace dculab {
 namespace {
 
 // One case of so many, another one of each step's ops: all ops, formats and numbers of rows come up.
-constexpr std::size_t kEvery = 4, kOpsOfStep = 28;
+constexpr std::size_t kEveryKernel = 4, kOpsOfStep = 28;
 
-std::vector<KernelCase> thinned(const std::vector<KernelCase>& cases) {
+std::vector<KernelCase> thinned_kernels(const std::vector<KernelCase>& cases) {
   std::vector<KernelCase> some;
   for (std::size_t i = 0; i < cases.size(); ++i)
-    if ((i + i / kOpsOfStep) % kEvery == 0) some.push_back(cases[i]);
+    if ((i + i / kOpsOfStep) % kEveryKernel == 0) some.push_back(cases[i]);
   return some;
 }
 
@@ -25,7 +25,7 @@ TEST_CASE("products, norms and the rest: closed-form bytes and hit rates are tho
           "[once]") {
   std::string failing;
   double outcomes = 0, dram = 0, l2 = 0, hit = 0;
-  replay_kernels(thinned(kernel_grid(GridSize::quick)), kernel_machines(), [&](const KernelOutcome& outcome) {
+  replay_kernels(thinned_kernels(kernel_grid(GridSize::quick)), kernel_machines(), [&](const KernelOutcome& outcome) {
     outcomes += 1;
     dram += outcome.dram_holds() ? 1 : 0;
     l2 += outcome.l2_holds() ? 1 : 0;
@@ -40,7 +40,7 @@ TEST_CASE("products, norms and the rest: closed-form bytes and hit rates are tho
 }
 
 TEST_CASE("the kernels that are run are of every op, format and number of rows") {
-  const std::vector<KernelCase> all = kernel_grid(GridSize::quick), some = thinned(all);
+  const std::vector<KernelCase> all = kernel_grid(GridSize::quick), some = thinned_kernels(all);
   for (const KernelCase& each : all) {
     INFO(each.text());
     const auto has = [&](auto&& same) { return std::any_of(some.begin(), some.end(), same); };

@@ -85,7 +85,7 @@ struct Rows {
 }
 
 // Sequences that are decoded are not equally long, so that each has a position of its own.
-[[nodiscard]] Batch batch_of(const KernelCase& what) {
+[[nodiscard]] Batch kernel_batch(const KernelCase& what) {
   Batch batch = uniform_batch(what.phase, what.batch, what.context);
   if (what.phase == Phase::decode)
     for (SequenceSlice& sequence : batch.sequences) sequence.num_computed_tokens += static_cast<int>(sequence.id);
@@ -135,7 +135,7 @@ void replay_kernels(const std::vector<KernelCase>& cases, const std::vector<sim:
       const std::pair build{machine.waves.wave_size, lower::dculab_gpu::units_of(machine)};
       if (!recorded.contains(build))
         recorded.emplace(
-            build, engine::record_op(what.model, what.options, batch_of(what), what.op, build.first, build.second));
+            build, engine::record_op(what.model, what.options, kernel_batch(what), what.op, build.first, build.second));
       const engine::RecordedOp& op = recorded.at(build);
       if (lower::dculab_gpu::calls_library(op.op(), machine)) continue;  // none of our kernels runs there
       report({what, machine.name, sim::compare_with_replay(machine, op.plan, op.launches, sim::ReuseMeasurement::off)});

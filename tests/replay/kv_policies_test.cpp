@@ -42,7 +42,7 @@ struct PolicyCase {
 }
 
 // Each sequence is at a position of its own.
-[[nodiscard]] Batch batch_of(const PolicyCase& what) {
+[[nodiscard]] Batch policy_batch(const PolicyCase& what) {
   const int context =
       what.context > 0 ? what.context : static_cast<int>(kv_capacity(what.retention, what.block_size)) + 1;
   Batch batch = uniform_batch(what.phase, what.batch, context, what.retention, what.block_size);
@@ -78,7 +78,7 @@ void replay_policy(const PolicyCase& what, const Held& held, Report&& report) {
   options.kv_cache_dtype = what.kv;
   options.kv_retention = what.retention;
   options.weights = {Dtype::f16, 0};
-  const Batch batch = batch_of(what);
+  const Batch batch = policy_batch(what);
   std::map<std::pair<int, lower::dculab_gpu::Units>, engine::RecordedOp> recorded;  // by wave size and units
   for (const sim::Machine& machine : machines(held)) {
     const std::pair build{machine.waves.wave_size, lower::dculab_gpu::units_of(machine)};

@@ -17,7 +17,7 @@ namespace {
 
 const Op& decode_of(const StepPlan& plan) { return *std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind); }
 
-StepPlan decode(int block_size, int kv_heads = 8) {
+StepPlan llama_decode(int block_size, int kv_heads = 8) {
   EngineOptions options;
   options.block_size = block_size;
   return plan_step(with_kv_heads(llama_3_8b(), kv_heads), options, uniform_batch(Phase::decode, 32, 1536));
@@ -41,7 +41,7 @@ TEST_CASE("pairs of 16 bits go at the rate of the half-precision pipe, where it 
 TEST_CASE("its instructions take what the vector units take, whatever matrix cores there are") {
   Machine machine = with_vllm(a100_like());
   machine.stack.reached.attention_compute = 0.5;
-  const StepPlan plan = decode(8);
+  const StepPlan plan = llama_decode(8);
   const lower::VectorWork work =
       lower::vllm::paged_work_per_token(decode_of(plan).attention, 1, machine.waves.wave_size);
   const double tokens = 32.0 * 1536 * 32;  // walked by each query head
@@ -54,7 +54,7 @@ TEST_CASE("its instructions take what the vector units take, whatever matrix cor
 TEST_CASE("small blocks cost a group of query heads more than they cost one head with its own KV") {
   const Machine machine = with_vllm(a100_like());
   const auto small_over_large = [&](int kv_heads) {
-    return seconds(machine, decode(8, kv_heads)) / seconds(machine, decode(32, kv_heads));
+    return seconds(machine, llama_decode(8, kv_heads)) / seconds(machine, llama_decode(32, kv_heads));
   };
   CHECK(small_over_large(8) > 1.15);
   CHECK(small_over_large(32) < small_over_large(8));

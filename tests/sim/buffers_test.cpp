@@ -11,7 +11,7 @@
 namespace dculab::sim::test {
 namespace {
 
-constexpr double kMiB = 1 << 20;
+constexpr double kMebibyte = 1 << 20;
 
 TEST_CASE("our engine sets aside what latents expand to, of models that have them") {
   EngineOptions options;
@@ -21,7 +21,7 @@ TEST_CASE("our engine sets aside what latents expand to, of models that have the
   // 256 MiB of K and V, in whole blocks of 256 tokens; of a piece of 1024 tokens the latents and all heads' rows; and
   // the numbers of the blocks.
   const double block = 256.0 * (192 + 128) * 2;
-  const double expanded = std::floor(256 * kMiB / block) * block;
+  const double expanded = std::floor(256 * kMebibyte / block) * block;
   CHECK(latents.buffers.value() == expanded + 2.0 * 1024 * (576 + 128 * 256) + 4.0 * (1 << 16) / 256);
   CHECK(capacity(mi50_like(), llama_3_8b(), options, 1000).buffers == Bytes());
 
@@ -40,7 +40,7 @@ TEST_CASE("partial results of attention take 256 MiB at most, or what one sequen
   // Of 32 heads and 16 partitions of 8192 tokens.
   CHECK(capacity(mi50_like(), llama_3_8b(), options, 1000).buffers.value() == 2.0 * 32 * 16 * (128 + 2) * 4);
   options.max_num_seqs = 4096;
-  CHECK(capacity(mi50_like(), llama_3_8b(), options, 1000).buffers == Bytes(256 * kMiB));
+  CHECK(capacity(mi50_like(), llama_3_8b(), options, 1000).buffers == Bytes(256 * kMebibyte));
 }
 
 TEST_CASE("copies of up-projections in 16 bits are held beside those in FP8, and not beside those in 16 bits") {

@@ -28,7 +28,7 @@ std::vector<PredictedMeasured> pairs_with(const std::vector<double>& ratios) {
   return pairs;
 }
 
-const FittedParameter& find(const Fit& fit, std::string_view key) {
+const FittedParameter& find_parameter(const Fit& fit, std::string_view key) {
   const auto found = std::find_if(fit.parameters.begin(), fit.parameters.end(),
                                   [key](const FittedParameter& each) { return each.key == key; });
   REQUIRE(found != fit.parameters.end());
@@ -148,7 +148,7 @@ TEST_CASE("a fit weighs measurements against the prior as least squares does") {
   const Fit fit = fit_residuals(base, [&](const Machine& m) { return std::vector{measured(0.6)(m)}; });
   const double trust = 1 / (kSigma * kSigma), doubt = 1 / (0.15 * 0.15);
   const double expected = (trust * std::log(0.6) + doubt * std::log(prior)) / (trust + doubt);
-  const FittedParameter& bandwidth = find(fit, "sustained.dram_bandwidth");
+  const FittedParameter& bandwidth = find_parameter(fit, "sustained.dram_bandwidth");
   CHECK(bandwidth.prior == Approx(prior));
   CHECK(std::log(bandwidth.value) == Approx(expected).epsilon(1e-3));
   CHECK(bandwidth.log_sigma == Approx(1 / std::sqrt(trust + doubt)).epsilon(0.01));
@@ -191,7 +191,7 @@ TEST_CASE("a step that is measured again with the same result weighs twice") {
   for (std::size_t index = 0; index < 5; ++index) nearly[index].duration *= 1 + 1e-12 * static_cast<double>(index);
   for (const FittedParameter& once : fit_machine(base, repeated).parameters) {
     INFO(once.key);
-    CHECK(once.value == Approx(find(fit_machine(base, nearly), once.key).value).epsilon(1e-6));
+    CHECK(once.value == Approx(find_parameter(fit_machine(base, nearly), once.key).value).epsilon(1e-6));
   }
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
   // No parameter is further from the truth than the fit itself says it may be; what traces show well is close.
   for (const Parameter& parameter : parameters()) {
     if (!matters(gpu_truth(), parameter)) continue;
-    const FittedParameter& fitted = find(fit, parameter.key);
+    const FittedParameter& fitted = find_parameter(fit, parameter.key);
     INFO(parameter.key << " " << fitted.value << ", sigma " << fitted.log_sigma);
     CHECK(std::abs(std::log(fitted.value / get(gpu_truth(), parameter))) < 4 * fitted.log_sigma);
   }
@@ -221,7 +221,7 @@ TEST_CASE("a fit to a noisy synthetic trace predicts points it did not see") {
   CHECK(fit.machine.stack.reached.matmul_compute == Approx(0.52).epsilon(0.03));
   CHECK(fit.machine.overheads.host_per_step.value() == Approx(800e-6).epsilon(0.1));
   // Everything but the small model is multiplied in the format it is stored in.
-  const FittedParameter& conversion = find(fit, "stack.reached.conversion_compute");
+  const FittedParameter& conversion = find_parameter(fit, "stack.reached.conversion_compute");
   CHECK(conversion.log_sigma > 0.9 * conversion.prior_log_sigma);
 }
 

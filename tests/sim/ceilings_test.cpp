@@ -23,19 +23,19 @@ struct Size {
   int context = 1;
 };
 
-struct Priced {
+struct PricedPlan {
   StepPlan plan;
   StepPrice price;
 };
 
-[[nodiscard]] Priced priced(const Machine& machine, const ModelShape& model, const EngineOptions& options, Phase phase,
-                            Size size) {
-  Priced result{plan_step(model, options, uniform_batch(phase, size.batch, size.context)), {}};
+[[nodiscard]] PricedPlan priced_plan(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                     Phase phase, Size size) {
+  PricedPlan result{plan_step(model, options, uniform_batch(phase, size.batch, size.context)), {}};
   price_step(machine, result.plan, result.price);
   return result;
 }
 
-void check_finite(const Priced& step, const Machine& machine) {
+void check_finite(const PricedPlan& step, const Machine& machine) {
   for (std::size_t index = 0; index < step.plan.ops.size(); ++index) {
     const Op& op = step.plan.ops[index];
     const OpPrice& price = step.price.ops[index];
@@ -55,7 +55,7 @@ void check_finite(const Priced& step, const Machine& machine) {
 // The same step with a larger batch or context. An op that leaves compute units idle may be faster with more rows,
 // which draw the same weights through more units, and so may a product whose rows become enough for a GEMM in the place
 // of a GEMV; one that keeps all units busy with the same kernel never is.
-void check_grows(const Priced& small, const Priced& large, const Machine& machine) {
+void check_grows(const PricedPlan& small, const PricedPlan& large, const Machine& machine) {
   CHECK(total_flops(large.plan) > total_flops(small.plan));
   for (std::size_t index = 0; index < small.plan.ops.size(); ++index) {
     const OpPrice& before = small.price.ops[index];
@@ -80,14 +80,14 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
     const Phase phase = random.integer(0, 1) == 0 ? Phase::prefill : Phase::decode;
     const Size size{power_of_two(random, 15), power_of_two(random, 19)};
     CAPTURE(index, size.batch, size.context, phase == Phase::prefill);
-    const auto at = [&](Size each) { return priced(machine, model, options, phase, each); };
-    const Priced step = at(size), wider = at({2 * size.batch, size.context}),
-                 longer = at({size.batch, 2 * size.context});
-    for (const Priced& each : {step, wider, longer}) check_finite(each, machine);
+    const auto at = [&](Size each) { return priced_plan(machine, model, options, phase, each); };
+    const PricedPlan step = at(size), wider = at({2 * size.batch, size.context}),
+                     longer = at({size.batch, 2 * size.context});
+    for (const PricedPlan& each : {step, wider, longer}) check_finite(each, machine);
     check_grows(step, wider, machine);
     check_grows(step, longer, machine);
     if (size.batch > 1024) continue;
-    const Priced much_wider = at({64 * size.batch, size.context});
+    const PricedPlan much_wider = at({64 * size.batch, size.context});
     check_grows(step, much_wider, machine);
     CHECK(much_wider.price.seconds >= step.price.seconds);
   }
@@ -145,7 +145,7 @@ TEST_CASE(
     const Phase phase = random.integer(0, 1) == 0 ? Phase::prefill : Phase::decode;
     const Size size = random.integer(0, 1) == 0 ? Size{} : Size{1 << 16, phase == Phase::prefill ? 1 << 16 : 1 << 24};
     CAPTURE(index, size.batch, size.context, phase == Phase::prefill, machine.kind == lower::DeviceKind::gpu);
-    const Priced step = priced(machine, model, options, phase, size);
+    const PricedPlan step = priced_plan(machine, model, options, phase, size);
     check_finite(step, machine);
     const Confidence trust = confidence(machine, model, options, step.plan, step.price.seconds);
     CHECK((trust.low > Seconds() && trust.low <= step.price.seconds && trust.high >= step.price.seconds));
@@ -157,7 +157,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the largest prefill of the longest contexts is priced, and the tables have it") {
-  const Priced step = priced(a100_like(), llama_3_8b(), {}, Phase::prefill, {1 << 16, 1 << 24});
+  const PricedPlan step = priced_plan(a100_like(), llama_3_8b(), {}, Phase::prefill, {1 << 16, 1 << 24});
   check_finite(step, a100_like());
   CHECK(step.plan.batch.num_tokens() == std::int64_t{1} << 40);
   const IntensityTable table = intensity_table(llama_3_8b(), 0, Phase::prefill, 1 << 24, 1 << 16, Dtype::f16);

@@ -15,8 +15,6 @@ using namespace dculab::sim::test;
 
 namespace {
 
-SimulatedServer server(const Deployment& deployment = {}) { return linked_server(deployment); }
-
 Seconds price(const SimulatedServer& server, const ModelShape& model, Phase phase, int context) {
   return price_step(server.machine, plan_step(model, server.options, uniform_batch(phase, 1, context))).seconds;
 }
@@ -28,7 +26,7 @@ double tokens_per_second(const ServingRun& run) {
 }  // namespace
 
 TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and holds its blocks", "[cluster]") {
-  SimulatedServer two = server({.tensor_parallel_size = 2});
+  SimulatedServer two = linked_server({.tensor_parallel_size = 2});
   const ServingRun run = simulate(two, requests_of(1, 100, 2));
   const ModelShape part = shard(two.model, 2);
   Seconds expected;
@@ -39,13 +37,13 @@ TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and ho
   CHECK_THAT(run.metrics.latency().mean().value(), WithinRel(expected.value(), 1e-9));
   CHECK(run.time_by_bound.at("exchange") > Seconds{});
 
-  SimulatedServer one = server();
+  SimulatedServer one = linked_server();
   one.num_blocks = two.num_blocks = {};
   CHECK(simulate(two, requests_of(1, 100, 2)).num_blocks > 2 * simulate(one, requests_of(1, 100, 2)).num_blocks);
 }
 
 TEST_CASE("more devices than a server has exchange over the network, if there is one", "[cluster]") {
-  SimulatedServer eight = server({.tensor_parallel_size = 8});
+  SimulatedServer eight = linked_server({.tensor_parallel_size = 8});
   const ServingRun near = simulate(eight, requests_of(1, 100, 5));
   const Machine near_machine = eight.machine;
   eight.machine.peers = 3;
@@ -60,7 +58,7 @@ TEST_CASE("more devices than a server has exchange over the network, if there is
 
 TEST_CASE("what devices cannot share is refused in words", "[cluster]") {
   const auto first_problem = [](const Deployment& deployment) {
-    SimulatedServer none = server(deployment);
+    SimulatedServer none = linked_server(deployment);
     none.machine.peer_link = {};
     const auto found = problems(none);
     return found.empty() ? std::string() : found.front();
@@ -70,15 +68,15 @@ TEST_CASE("what devices cannot share is refused in words", "[cluster]") {
   CHECK_THAT(first_problem({.prefill_replicas = 1, .decode_replicas = 1}), ContainsSubstring("kv_transfer.bandwidth"));
   CHECK_THAT(first_problem({.prefill_replicas = 1}), ContainsSubstring("need each other"));
   CHECK(first_problem({.data_parallel_size = 4}).empty());
-  CHECK(problems(server({.pipeline_parallel_size = 40})).front() == "32 layers do not make 40 stages");
+  CHECK(problems(linked_server({.pipeline_parallel_size = 40})).front() == "32 layers do not make 40 stages");
 }
 
 TEST_CASE("data parallel: each replica is a server of its own", "[cluster]") {
   const RequestWorkload asked = poisson_requests(200, 2);
-  const ServingRun one = simulate(server(), asked);
+  const ServingRun one = simulate(linked_server(), asked);
   for (const Routing routing : {Routing::round_robin, Routing::random, Routing::least_requests, Routing::least_tokens,
                                 Routing::prefix_affinity}) {
-    const ServingRun four = simulate(server({.data_parallel_size = 4, .routing = routing}), asked);
+    const ServingRun four = simulate(linked_server({.data_parallel_size = 4, .routing = routing}), asked);
     CHECK(four.metrics.requests() == 200);
     CHECK(four.metrics.output_tokens() == one.metrics.output_tokens());
     CHECK(four.metrics.latency().mean() < one.metrics.latency().mean());
@@ -97,8 +95,8 @@ TEST_CASE("data parallel: each replica is a server of its own", "[cluster]") {
 }
 
 TEST_CASE("two replicas in turn serve two requests as two servers would", "[cluster]") {
-  const ServingRun alone = simulate(server(), requests_of(1, 300, 20));
-  const ServingRun both = simulate(server({.data_parallel_size = 2}), requests_of(2, 300, 20));
+  const ServingRun alone = simulate(linked_server(), requests_of(1, 300, 20));
+  const ServingRun both = simulate(linked_server({.data_parallel_size = 2}), requests_of(2, 300, 20));
   CHECK_THAT(both.metrics.latency().largest().value(), WithinRel(alone.metrics.latency().mean().value(), 1e-9));
   CHECK(both.num_steps == 2 * alone.num_steps);
 }
@@ -107,7 +105,7 @@ TEST_CASE("a router that looks at load is better than chance when lengths differ
   RequestWorkload asked = poisson_requests(400, 6);
   asked.output = {LengthKind::lognormal, 40, 1.2, 1, 400};
   const auto latency = [&](Routing routing) {
-    return simulate(server({.data_parallel_size = 4, .routing = routing}), asked).metrics.latency().mean();
+    return simulate(linked_server({.data_parallel_size = 4, .routing = routing}), asked).metrics.latency().mean();
   };
   CHECK(latency(Routing::least_requests) < latency(Routing::random));
   CHECK(latency(Routing::least_tokens) < latency(Routing::random));
@@ -118,7 +116,7 @@ TEST_CASE("prefix affinity finds more of the prompts in the cache than taking tu
   asked.prefix_tokens = 128;
   asked.prefixes = 12;
   const auto cached = [&](Routing routing) {
-    SimulatedServer each = server({.data_parallel_size = 4, .routing = routing});
+    SimulatedServer each = linked_server({.data_parallel_size = 4, .routing = routing});
     each.options.enable_prefix_caching = true;
     each.num_blocks = 150;
     return simulate(each, asked).metrics.cached_tokens();
@@ -127,7 +125,7 @@ TEST_CASE("prefix affinity finds more of the prompts in the cache than taking tu
 }
 
 TEST_CASE("a lone sequence goes through all stages and over the links between them", "[cluster]") {
-  const SimulatedServer four = server({.pipeline_parallel_size = 4});
+  const SimulatedServer four = linked_server({.pipeline_parallel_size = 4});
   const ServingRun run = simulate(four, requests_of(1, 100, 3));
   Seconds expected;
   for (const auto& [phase, context, tokens] :
@@ -139,7 +137,7 @@ TEST_CASE("a lone sequence goes through all stages and over the links between th
 }
 
 TEST_CASE("a pipeline with a batch for every stage approaches as many times the throughput", "[cluster]") {
-  SimulatedServer each = server();
+  SimulatedServer each = linked_server();
   each.options.max_num_seqs = 4;
   const double one = tokens_per_second(simulate(each, requests_of(64, 16, 200)));
   for (const int stages : {2, 4}) {
@@ -157,9 +155,9 @@ TEST_CASE("stages hold as many layers each, and their blocks are divided among a
   CHECK(layers_of_stage(three, model, 0) == 11);
   CHECK(layers_of_stage(three, model, 1) == 11);
   CHECK(layers_of_stage(three, model, 2) == 10);
-  SimulatedServer each = server({.pipeline_parallel_size = 4});
+  SimulatedServer each = linked_server({.pipeline_parallel_size = 4});
   each.num_blocks = {};
-  SimulatedServer one = server();
+  SimulatedServer one = linked_server();
   one.num_blocks = {};
   // Four times the memory, less of it for weights: more than four times the blocks in all.
   CHECK(simulate(each, requests_of(1, 100, 2)).num_blocks > 4 * simulate(one, requests_of(1, 100, 2)).num_blocks);

@@ -14,21 +14,21 @@
 namespace dculab::sim::test {
 namespace {
 
-struct Case {
+struct PredictedStep {
   TraceStep step;
   StepPlan plan;
   Seconds predicted;
   Confidence trust;
 };
 
-Case trust_in(const Machine& machine, const TraceStep& step) {
-  Case result{step, plan_step(step.model, step.options, step.batch), {}, {}};
+PredictedStep trust_in(const Machine& machine, const TraceStep& step) {
+  PredictedStep result{step, plan_step(step.model, step.options, step.batch), {}, {}};
   result.predicted = price_step(machine, result.plan).seconds;
   result.trust = confidence(machine, step.model, step.options, result.plan, result.predicted);
   return result;
 }
 
-Machine calibrated(double factor, const std::vector<TraceStep>& steps) {
+Machine calibrated_machine(double factor, const std::vector<TraceStep>& steps) {
   Machine machine = mi50_like();
   machine.calibration = Calibration{.held_out_steps = 20,
                                     .coverage = 0.9,
@@ -50,7 +50,7 @@ TEST_CASE("what every prior contributes adds up as variances") {
 
 TEST_CASE("without traces an interval is that of the priors") {
   const Machine machine = mi50_like();
-  const Case each = trust_in(machine, make_step(llama_2_7b(), Phase::decode, 4, 1000));
+  const PredictedStep each = trust_in(machine, make_step(llama_2_7b(), Phase::decode, 4, 1000));
   CHECK(each.trust.basis == Basis::priors);
   const auto time = [&each](const Machine& moved) { return price_step(moved, each.plan).seconds; };
   const double factor = std::exp(kNormalQuantile95 * prior_log_sigma(machine, time));
@@ -80,9 +80,9 @@ TEST_CASE("the features of a step and the box around several") {
 TEST_CASE("inside the calibrated domain the factor holds, outside its square, and it is said") {
   const std::vector<TraceStep> steps{make_step(llama_2_7b(), Phase::decode, 1, 100, 1),
                                      make_step(llama_2_7b(), Phase::decode, 16, 2000, 64)};
-  const Machine machine = calibrated(1.2, steps);
+  const Machine machine = calibrated_machine(1.2, steps);
   for (const TraceStep& step : {steps[0], steps[1], make_step(llama_2_7b(), Phase::decode, 8, 700, 16)}) {
-    const Case within = trust_in(machine, step);
+    const PredictedStep within = trust_in(machine, step);
     CHECK(within.trust.basis == Basis::interpolated);
     CHECK((within.trust.high / within.predicted) == Approx(1.2));
     CHECK((within.predicted / within.trust.low) == Approx(1.2));
@@ -92,7 +92,7 @@ TEST_CASE("inside the calibrated domain the factor holds, outside its square, an
         make_step(llama_2_7b(), Phase::decode, 8, 700, 128),
         make_step(with_kv_heads(llama_2_7b(), 8), Phase::decode, 8, 700, 16),
         make_step(llama_3_8b(), Phase::decode, 8, 700, 16)}) {
-    const Case beyond = trust_in(machine, step);
+    const PredictedStep beyond = trust_in(machine, step);
     CHECK(beyond.trust.basis == Basis::extrapolated);
     CHECK((beyond.trust.high / beyond.predicted) == Approx(1.44));
   }
@@ -104,7 +104,7 @@ TEST_CASE("a format or policy that no calibrating step had is extrapolated, what
   quantized.options.weights = {Dtype::int4, 128};
   quantized.options.activations = ActivationMode::int8;
   quantized.options.kv_cache_dtype = Dtype::fp8_e4m3;
-  Machine machine = calibrated(1.2, {plain, quantized});
+  Machine machine = calibrated_machine(1.2, {plain, quantized});
   machine.calibration->domain.clear();  // of sizes nothing is asked
   const auto basis = [&machine](const TraceStep& step) { return trust_in(machine, step).trust.basis; };
   CHECK(basis(plain) == Basis::interpolated);
@@ -130,15 +130,15 @@ TEST_CASE("a format or policy that no calibrating step had is extrapolated, what
 
 TEST_CASE("a calibration that does not say which formats its steps had cannot tell, and extrapolates") {
   const TraceStep step = make_step(llama_3_8b(), Phase::decode, 8, 700);
-  Machine machine = calibrated(1.2, {step});
+  Machine machine = calibrated_machine(1.2, {step});
   machine.calibration->formats.reset();
   CHECK(trust_in(machine, step).trust.basis == Basis::extrapolated);
 }
 
 TEST_CASE("no interval reaches below the floor") {
   const TraceStep step = make_step(llama_2_7b(), Phase::decode, 1, 100);
-  const Machine machine = calibrated(10, {step});
-  const Case each = trust_in(machine, step);
+  const Machine machine = calibrated_machine(10, {step});
+  const PredictedStep each = trust_in(machine, step);
   CHECK(each.trust.low == step_floor(machine, each.plan));
   CHECK(each.trust.low > each.predicted / 10.0);
 }
@@ -151,7 +151,7 @@ TEST_CASE("an interval contains its prediction and stays above the floor, on any
     step.model = random.model();
     step.options = random.options();
     step.batch = random.batch();
-    const Case each = trust_in(machine, step);
+    const PredictedStep each = trust_in(machine, step);
     INFO("trial " << trial);
     CHECK(each.trust.low <= each.predicted);
     CHECK(each.trust.high >= each.predicted);

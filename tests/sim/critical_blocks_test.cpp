@@ -12,7 +12,7 @@
 namespace dculab::sim::test {
 namespace {
 
-constexpr int kBatch = 4, kContext = 8192;
+constexpr int kBatch = 4, kLongContext = 8192;
 
 EngineOptions options_of(int block_size, double budget) {
   EngineOptions options;
@@ -22,15 +22,15 @@ EngineOptions options_of(int block_size, double budget) {
 }
 
 // Of one layer.
-struct Priced {
+struct PricedBlocks {
   Op choice, attention;
   OpPrice choosing, attending;
 };
 
-Priced priced(const Machine& machine, const EngineOptions& options) {
-  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, kBatch, kContext));
+PricedBlocks priced_blocks(const Machine& machine, const EngineOptions& options) {
+  const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, kBatch, kLongContext));
   const StepPrice price = price_step(machine, plan);
-  Priced found;
+  PricedBlocks found;
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     if (plan.ops[index].kind == OpKind::choose_critical_blocks)
       found.choice = plan.ops[index], found.choosing = price.ops[index];
@@ -50,18 +50,18 @@ TEST_CASE("finer critical blocks have more bounds, which are all read, and cost 
   for (const int block_size : {4, 8, 16, 32, 64, 128}) {
     INFO("blocks of " << block_size);
     const EngineOptions options = options_of(block_size, 0.25);
-    const Priced price = priced(machine, options);
-    const double bounds = kBatch * 8.0 * kContext / block_size * 2 * 128 * 2;
+    const PricedBlocks price = priced_blocks(machine, options);
+    const double bounds = kBatch * 8.0 * kLongContext / block_size * 2 * 128 * 2;
     CHECK(price.choosing.bytes[dram].value() >= bounds);
     CHECK(price.choosing.bytes[dram].value() <= 1.05 * bounds);
     CHECK(price.choosing.seconds < before);
     CHECK(price.choosing.lookups > Seconds{});
     before = price.choosing.seconds;
-    const double loaded = kBatch * 8.0 * kContext / 4 * 2 * 128 * 2;
+    const double loaded = kBatch * 8.0 * kLongContext / 4 * 2 * 128 * 2;
     CHECK(price.attending.bytes[dram].value() >= loaded);
     CHECK(price.attending.bytes[dram].value() <= 1.05 * loaded);
     // A block has the bounds of as many bytes as one more token.
-    const Capacity room = capacity(machine, llama_3_8b(), options, kContext);
+    const Capacity room = capacity(machine, llama_3_8b(), options, kLongContext);
     CHECK(room.block_bytes.value() == (block_size + 1) * 32 * 2 * 8 * 128 * 2.0);
     CHECK(room.block_bytes > block_before);
     block_before = room.block_bytes;
@@ -70,11 +70,12 @@ TEST_CASE("finer critical blocks have more bounds, which are all read, and cost 
 
 TEST_CASE("a smaller budget loads less, and the bounds stay") {
   const Machine machine = mi50_like();
-  const Priced quarter = priced(machine, options_of(16, 0.25)), half = priced(machine, options_of(16, 0.5));
+  const PricedBlocks quarter = priced_blocks(machine, options_of(16, 0.25)),
+                     half = priced_blocks(machine, options_of(16, 0.5));
   CHECK(quarter.attending.seconds < half.attending.seconds);
   CHECK(quarter.choosing.bytes[0].value() > 0.95 * half.choosing.bytes[0].value());
   EngineOptions whole;
-  const StepPlan plan = plan_step(llama_3_8b(), whole, uniform_batch(Phase::decode, kBatch, kContext));
+  const StepPlan plan = plan_step(llama_3_8b(), whole, uniform_batch(Phase::decode, kBatch, kLongContext));
   CHECK(price_step(machine, plan).seconds >
         price_step(machine, plan_step(llama_3_8b(), options_of(16, 0.25), plan.batch)).seconds);
 }

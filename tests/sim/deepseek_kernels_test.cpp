@@ -26,23 +26,23 @@ using namespace dculab::sim;
 
 namespace {
 
-constexpr double kHidden = 7168, kFp8Row = kHidden * (1 + 4.0 / 128), kBf16Row = 2 * kHidden;
+constexpr double kDeepseekHidden = 7168, kFp8Row = kDeepseekHidden * (1 + 4.0 / 128), kBf16Row = 2 * kDeepseekHidden;
 
 // As hwmodels/h800.yaml, and what scenarios/papers/stacks/deepseek-service.yaml says that the kernels reach.
 [[nodiscard]] Machine h800() {
-  Machine machine = test::hopper_like();
+  Machine machine = sim::test::hopper_like();
   machine.compute_units = 132;
   machine.clock = Hertz(1.83e9);
-  machine.peaks[Dtype::f32] = {61.84 * test::kTflops, {}};
+  machine.peaks[Dtype::f32] = {61.84 * sim::test::kTflops, {}};
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
-    machine.peaks[dtype] = {123.7 * test::kTflops, 989.4 * test::kTflops};
-  machine.peaks[Dtype::fp8_e4m3] = {123.7 * test::kTflops, 1979 * test::kTflops};
+    machine.peaks[dtype] = {123.7 * sim::test::kTflops, 989.4 * sim::test::kTflops};
+  machine.peaks[Dtype::fp8_e4m3] = {123.7 * sim::test::kTflops, 1979 * sim::test::kTflops};
   machine.memory[0].size = 256 * kKiB;
-  machine.memory[0].bandwidth = 30920 * test::kGBs;
+  machine.memory[0].bandwidth = 30920 * sim::test::kGBs;
   machine.memory[1].size = 50 * kMiB;
-  machine.memory[1].bandwidth = 9370 * test::kGBs;
+  machine.memory[1].bandwidth = 9370 * sim::test::kGBs;
   machine.memory[1].latency = Seconds(204e-9);
-  machine.memory[2].bandwidth = 3350 * test::kGBs;
+  machine.memory[2].bandwidth = 3350 * sim::test::kGBs;
   machine.sustained.dram_bandwidth = 0.9;
   machine.sustained.cache_bandwidth = 0.78;
   machine.stack.kernels.matmul = {&lower::gemm::kDeepGemm, &lower::gemm::kCublas};
@@ -61,13 +61,13 @@ constexpr double kHidden = 7168, kFp8Row = kHidden * (1 + 4.0 / 128), kBf16Row =
 }
 
 // Their tests draw uniform experts, of at most four nodes.
-[[nodiscard]] Op exchange(OpKind kind, int devices, double tokens) {
+[[nodiscard]] Op expert_exchange(OpKind kind, int devices, double tokens) {
   const int nodes = devices / 8;
   Op op;
   op.kind = kind;
   op.devices = devices;
   op.m = std::llround(tokens);
-  op.n = static_cast<std::int64_t>(kHidden);
+  op.n = static_cast<std::int64_t>(kDeepseekHidden);
   op.activation_dtype = kind == OpKind::dispatch_tokens ? Dtype::fp8_e4m3 : Dtype::bf16;
   const double reached_nodes = nodes > 4 ? 4 * reached(2, 8) : nodes * reached(8.0 / nodes, 8);
   op.exchange = {.devices_per_node = 8,
@@ -78,7 +78,7 @@ constexpr double kHidden = 7168, kFp8Row = kHidden * (1 + 4.0 / 128), kBf16Row =
 }
 
 [[nodiscard]] double predicted(OpKind kind, int devices, double tokens) {
-  return price_op(h800(), {}, exchange(kind, devices, tokens), Bytes()).seconds.value();
+  return price_op(h800(), {}, expert_exchange(kind, devices, tokens), Bytes()).seconds.value();
 }
 
 // A "bottleneck bandwidth" is bytes / time, where bytes are what a device receives over NVLink, or sends to all nodes,
@@ -180,7 +180,7 @@ TEST_CASE("attention over latents reaches what FlashMLA publishes where arithmet
   options.block_size = 64;
   options.kv_cache_dtype = options.activation_dtype = Dtype::bf16;
   options.weights = {Dtype::fp8_e4m3, 0};
-  const StepPlan plan = plan_step(test::deepseek_like(), options, uniform_batch(Phase::decode, 128, 8192));
+  const StepPlan plan = plan_step(sim::test::deepseek_like(), options, uniform_batch(Phase::decode, 128, 8192));
   const Op& op = *std::ranges::find(plan.ops, OpKind::attention_decode, &Op::kind);
   const double tflops = op.flops.value() / price_op(h800(), plan, op, h800().dram().size).seconds.value() / 1e12;
   CHECK(tflops < 580);
@@ -190,7 +190,7 @@ TEST_CASE("attention over latents reaches what FlashMLA publishes where arithmet
 TEST_CASE("more bandwidth is never slower, and no exchange is below its floor", "[experts]") {
   for (const int devices : {8, 16, 64, 256})
     for (const double tokens : {1.0, 128.0, 4096.0}) {
-      const Op op = exchange(OpKind::dispatch_tokens, devices, tokens);
+      const Op op = expert_exchange(OpKind::dispatch_tokens, devices, tokens);
       const OpPrice price = price_op(h800(), {}, op, Bytes());
       CHECK(price.seconds >= price.floor);
       Machine faster = h800();

@@ -17,9 +17,6 @@
 namespace dculab::sim::test {
 namespace {
 
-constexpr int kCases = 400;
-constexpr double kRounding = 1e-9;
-
 void derive(Machine& machine, const std::string& key, Follows follows) {
   Derivation derivation{follows, 1, true};
   derivation.rate = *figure_value(machine, key) / derived_value(machine, key, derivation);
@@ -56,7 +53,7 @@ Machine changed(Machine machine, const std::string& key, double factor) {
   return machine;
 }
 
-struct Case {
+struct DesignCase {
   Machine machine;
   StepPlan plan;
   StepPrice price;
@@ -67,7 +64,7 @@ void for_random_designs(unsigned seed, Check&& check) {
   RandomCases random(seed);
   for (int index = 0; index < kCases; ++index) {
     CAPTURE(index);
-    Case each{as_design(random.machine(), random.integer(1, 64)), {}, {}};
+    DesignCase each{as_design(random.machine(), random.integer(1, 64)), {}, {}};
     REQUIRE(problems(each.machine).empty());
     const ModelShape model = random.model();
     const EngineOptions options = random.options();
@@ -81,11 +78,11 @@ void for_random_designs(unsigned seed, Check&& check) {
 // arithmetic take their turns.
 constexpr double kNothingHidden = 3;
 
-bool hides_by_waves(const Case& each, const Op& op) {
+bool hides_by_waves(const DesignCase& each, const Op& op) {
   return lower::lower(op, each.plan, each.machine).overlap == lower::Overlap::waves;
 }
 
-void check_no_op_slower(const Case& before, const Machine& better) {
+void check_no_op_slower(const DesignCase& before, const Machine& better) {
   const StepPrice after = price_step(better, before.plan);
   const bool more_units = better.compute_units > before.machine.compute_units;
   double most = 1;
@@ -106,20 +103,20 @@ std::vector<std::string> shared_levels(const Machine& machine, const char* figur
 }
 
 TEST_CASE("a higher clock is never slower") {
-  for_random_designs(31, [](const Case& each, RandomCases& random) {
+  for_random_designs(31, [](const DesignCase& each, RandomCases& random) {
     check_no_op_slower(each, changed(each.machine, "clock", random.real(1, 4)));
   });
 }
 
 TEST_CASE("more channels are never slower") {
-  for_random_designs(32, [](const Case& each, RandomCases& random) {
+  for_random_designs(32, [](const DesignCase& each, RandomCases& random) {
     for (const std::string& key : shared_levels(each.machine, "channels"))
       check_no_op_slower(each, changed(each.machine, key, random.real(1, 8)));
   });
 }
 
 TEST_CASE("a larger shared cache, and more bandwidth of its and of DRAM, are never slower") {
-  for_random_designs(33, [](const Case& each, RandomCases& random) {
+  for_random_designs(33, [](const DesignCase& each, RandomCases& random) {
     for (const char* figure : {"size", "bandwidth"})
       for (const std::string& key : shared_levels(each.machine, figure))
         check_no_op_slower(each, changed(each.machine, key, random.real(1, 16)));
@@ -127,7 +124,7 @@ TEST_CASE("a larger shared cache, and more bandwidth of its and of DRAM, are nev
 }
 
 TEST_CASE("all of that at once is never slower") {
-  for_random_designs(34, [](const Case& each, RandomCases& random) {
+  for_random_designs(34, [](const DesignCase& each, RandomCases& random) {
     Machine better = changed(each.machine, "clock", random.real(1, 4));
     for (const char* figure : {"channels", "size", "bandwidth"})
       for (const std::string& key : shared_levels(better, figure)) better = changed(better, key, random.real(1, 4));
@@ -138,8 +135,8 @@ TEST_CASE("all of that at once is never slower") {
 // How much of the traffic comes from which level depends on the units: see the next case. Here it cannot: caches that
 // all units share answer every repeated request.
 TEST_CASE("more compute units are never slower where they leave the traffic alone") {
-  for_random_designs(35, [](const Case& random_case, RandomCases& random) {
-    Case each = random_case;
+  for_random_designs(35, [](const DesignCase& random_case, RandomCases& random) {
+    DesignCase each = random_case;
     for (MemoryLevel& level : each.machine.memory) {
       level.scope = Scope::device;
       level.size = Bytes(1e15);
@@ -167,7 +164,7 @@ bool is_split_otherwise(const Machine& machine, const OpPrice& before, const OpP
 // the units' own caches, and more workgroups in flight have more of the shared one. Nothing else of an op gets slower.
 TEST_CASE("more compute units slow an op down by no more than its traffic grows") {
   int slower = 0, ops = 0;
-  for_random_designs(36, [&](const Case& each, RandomCases& random) {
+  for_random_designs(36, [&](const DesignCase& each, RandomCases& random) {
     const Machine more = changed(each.machine, "compute_units", random.real(1, 8));
     const StepPrice step = price_step(more, each.plan);
     for (std::size_t op = 0; op < each.plan.ops.size(); ++op) {

@@ -11,7 +11,7 @@ using namespace dculab::sim::test;
 
 namespace {
 
-Deployment pools(int prefill, int decode) {
+Deployment two_pools(int prefill, int decode) {
   return {.prefill_replicas = prefill,
           .decode_replicas = decode,
           .kv_transfer_bandwidth = 10 * kGBs,
@@ -21,7 +21,7 @@ Deployment pools(int prefill, int decode) {
 }  // namespace
 
 TEST_CASE("a lone request waits for its KV cache to cross the link, once", "[cluster]") {
-  const ServingRun apart = simulate(small_server(pools(1, 1)), requests_of(1, 300, 12));
+  const ServingRun apart = simulate(small_server(two_pools(1, 1)), requests_of(1, 300, 12));
   const ServingRun together = simulate(small_server({}), requests_of(1, 300, 12));
   CHECK(apart.metrics.requests() == 1);
   CHECK(apart.metrics.output_tokens() == 12);
@@ -36,7 +36,7 @@ TEST_CASE("a lone request waits for its KV cache to cross the link, once", "[clu
 }
 
 TEST_CASE("the link of a prefill replica carries one KV cache after the other", "[cluster]") {
-  SimulatedServer slow = small_server(pools(1, 1));
+  SimulatedServer slow = small_server(two_pools(1, 1));
   slow.deployment.kv_transfer_bandwidth = 0.1 * kGBs;
   slow.options.max_num_batched_tokens = 2048;
   // Both prompts are computed in one step.
@@ -46,7 +46,7 @@ TEST_CASE("the link of a prefill replica carries one KV cache after the other", 
 }
 
 TEST_CASE("TTFT is that of servers that only prefill", "[cluster]") {
-  const ServingRun apart = simulate(small_server(pools(2, 3)), poisson_requests(150, 3, 40));
+  const ServingRun apart = simulate(small_server(two_pools(2, 3)), poisson_requests(150, 3, 40));
   const ServingRun prompts = simulate(small_server({.data_parallel_size = 2}), poisson_requests(150, 3, 1));
   CHECK(apart.metrics.ttft().mean() == prompts.metrics.ttft().mean());
   CHECK(apart.metrics.ttft().largest() == prompts.metrics.ttft().largest());
@@ -60,7 +60,7 @@ TEST_CASE("prompts that arrive do not hold up who decodes", "[cluster]") {
     for (const SequenceSlice& slice : step.plan.batch.sequences) mixed += slice.phase != expected;
     if (engine >= 2) longest_decode = std::max(longest_decode, step.end - step.begin);
   };
-  const ServingRun apart = simulate(small_server(pools(2, 2)), poisson_requests(120, 2, 60), {}, see);
+  const ServingRun apart = simulate(small_server(two_pools(2, 2)), poisson_requests(120, 2, 60), {}, see);
   CHECK(mixed == 0);
   CHECK(longest_decode < apart.metrics.ttft().smallest());
   // All but the first of a request's gaps are decode steps, waited for by one step at most.
@@ -69,7 +69,7 @@ TEST_CASE("prompts that arrive do not hold up who decodes", "[cluster]") {
 
 TEST_CASE("every request ends once with all its tokens, with little memory too", "[cluster]") {
   for (const int blocks : {400, 40}) {
-    SimulatedServer each = small_server(pools(2, 2));
+    SimulatedServer each = small_server(two_pools(2, 2));
     each.num_blocks = blocks;
     each.options.enable_prefix_caching = true;
     RequestWorkload asked = poisson_requests(300, 20, 40);
@@ -90,14 +90,14 @@ TEST_CASE("every request ends once with all its tokens, with little memory too",
 }
 
 TEST_CASE("both pools are needed, and the whole KV cache", "[cluster]") {
-  SimulatedServer each = small_server(pools(1, 1));
+  SimulatedServer each = small_server(two_pools(1, 1));
   each.options.kv_retention = {.policy = RetentionPolicy::window, .window_tokens = 64};
   REQUIRE(problems(each).size() == 1);
   CHECK_THAT(problems(each).front(), ContainsSubstring("only a whole KV cache"));
-  each = small_server(pools(1, 1));
+  each = small_server(two_pools(1, 1));
   each.deployment.data_parallel_size = 2;
   CHECK_THAT(problems(each).front(), ContainsSubstring("take the place of data_parallel_size"));
-  CHECK_THROWS_WITH(simulate(small_server(pools(1, 1)), requests_of(3, 5000, 3000)),
+  CHECK_THROWS_WITH(simulate(small_server(two_pools(1, 1)), requests_of(3, 5000, 3000)),
                     ContainsSubstring("request 1: the prompt of 5000 tokens with max_tokens 3000"));
 }
 
@@ -148,8 +148,8 @@ TEST_CASE("replicas follow the load from prefill to decode, and nothing is lost 
   CHECK(answer / 240 * 2 / between_prompts / places < 0.5);
   CHECK(prompt * 30 / 480 / between_answers < 0.5);
   const RequestWorkload workload = prompts_then_answers(between_prompts, between_answers);
-  const ServingRun fixed = simulate(small_server(pools(2, 2)), workload);
-  const ServingRun following = simulate(switching_server(pools(2, 2)), workload);
+  const ServingRun fixed = simulate(small_server(two_pools(2, 2)), workload);
+  const ServingRun following = simulate(switching_server(two_pools(2, 2)), workload);
   CHECK(switches(fixed) == 0);
   CHECK(switches(following) == 3);  // one decode replica to prefill, two back
   for (const ServingRun* run : {&fixed, &following}) {
@@ -165,17 +165,17 @@ TEST_CASE("replicas follow the load from prefill to decode, and nothing is lost 
 
 TEST_CASE("under an even load roles stay as they are, and so does every figure", "[cluster]") {
   const RequestWorkload workload = poisson_requests(150, 2, 40);
-  const ServingRun fixed = simulate(small_server(pools(2, 2)), workload);
-  const ServingRun following = simulate(switching_server(pools(2, 2)), workload);
+  const ServingRun fixed = simulate(small_server(two_pools(2, 2)), workload);
+  const ServingRun following = simulate(switching_server(two_pools(2, 2)), workload);
   CHECK(switches(following) == 0);
   CHECK(fixed.metrics.latency().mean() == following.metrics.latency().mean());
   CHECK(fixed.num_steps == following.num_steps);
 }
 
 TEST_CASE("roles switch among three replicas or more that are alike", "[cluster]") {
-  CHECK_THAT(problems(switching_server(pools(1, 1))).front(), ContainsSubstring("three or more"));
+  CHECK_THAT(problems(switching_server(two_pools(1, 1))).front(), ContainsSubstring("three or more"));
   CHECK_THAT(problems(switching_server({.data_parallel_size = 2})).front(), ContainsSubstring("add prefill_replicas"));
-  SimulatedServer server = switching_server(pools(2, 2));
+  SimulatedServer server = switching_server(two_pools(2, 2));
   server.deployment.role_switching->prefill_below = 3;
   CHECK_THAT(problems(server).front(), ContainsSubstring("below prefill_above"));
 }

@@ -20,7 +20,7 @@ namespace {
   return machine;
 }
 
-[[nodiscard]] StepPlan decode() {
+[[nodiscard]] StepPlan tiny_decode() {
   return plan_step(tiny_llama(), EngineOptions{}, uniform_batch(Phase::decode, 1, 100));
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("cold after a pause, and warmer with every step") {
 
 TEST_CASE("a cold step fetches again what the shared cache kept, at the refill bandwidth") {
   const Machine machine = shared_cpu();
-  const StepPlan plan = decode();
+  const StepPlan plan = tiny_decode();
   Bytes kept;
   for (const Op& op : plan.ops) kept += op.count * kept_bytes(machine, op, step_footprint(plan));
   CHECK(kept > Bytes{});
@@ -67,7 +67,7 @@ TEST_CASE("what no cache keeps is not fetched again") {
   Machine machine = shared_cpu();
   for (MemoryLevel& level : machine.memory)
     if (&level != &machine.dram()) level.size = kKiB;
-  const StepPlan plan = decode();
+  const StepPlan plan = tiny_decode();
   for (const Op& op : plan.ops) CHECK(kept_bytes(machine, op, step_footprint(plan)) < 1e-6 * step_footprint(plan));
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("what a unit's own cache keeps is not fetched again") {
   Machine machine = shared_cpu();
   for (MemoryLevel& level : machine.memory)
     if (level.scope == Scope::compute_unit) level.size = kGiB;
-  const StepPlan plan = decode();
+  const StepPlan plan = tiny_decode();
   for (const Op& op : plan.ops) CHECK(kept_bytes(machine, op, step_footprint(plan)) < 1e-6 * step_footprint(plan));
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("what a prefill has just written itself is not fetched again") {
 
 TEST_CASE("an executor that is told the time prices a step after a pause as cold") {
   const Machine machine = shared_cpu();
-  const StepPlan plan = decode();
+  const StepPlan plan = tiny_decode();
   SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
   const Seconds warm = executor.run(plan).duration;
   CHECK(warm == price_step(machine, plan).seconds);
@@ -111,7 +111,7 @@ TEST_CASE("an executor that is told the time prices a step after a pause as cold
 
 TEST_CASE("pauses lengthen a step by their share, and are told apart") {
   Machine machine = cpu_like();
-  const StepPlan plan = decode();
+  const StepPlan plan = tiny_decode();
   const Seconds price = price_step(machine, plan).seconds;
   machine.stack.reached.undisturbed = 0.8;
   SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});

@@ -15,7 +15,7 @@ using namespace dculab::sim;
 namespace {
 
 // Of `bytes` that every device has in the end.
-Seconds time_of(const Machine& machine, OpKind kind, int devices, Bytes bytes) {
+Seconds exchange_time(const Machine& machine, OpKind kind, int devices, Bytes bytes) {
   Op op;
   op.kind = kind;
   op.devices = devices;
@@ -24,15 +24,15 @@ Seconds time_of(const Machine& machine, OpKind kind, int devices, Bytes bytes) {
 }
 
 Seconds all_reduce_time(const Machine& machine, int devices, Bytes bytes) {
-  return time_of(machine, OpKind::all_reduce, devices, bytes);
+  return exchange_time(machine, OpKind::all_reduce, devices, bytes);
 }
 
 Seconds gather_time(const Machine& machine, int devices, Bytes bytes) {
-  return time_of(machine, OpKind::all_gather, devices, bytes);
+  return exchange_time(machine, OpKind::all_gather, devices, bytes);
 }
 
 Machine nvlinked() {
-  Machine machine = test::a100_like();
+  Machine machine = sim::test::a100_like();
   machine.peer_link = BytesPerSecond(300e9);
   machine.peers = 7;
   machine.direct_peers = 7;
@@ -64,7 +64,7 @@ TEST_CASE("Hopper's switch adds up large messages: each device sends them once a
 }
 
 TEST_CASE("an all-reduce by RCCL pays the machine's own hops, and the network's beyond a server") {
-  Machine machine = test::mi50_like();
+  Machine machine = sim::test::mi50_like();
   machine.peer_link = BytesPerSecond(32e9);
   machine.peers = 7;
   machine.peer_latency = Seconds(2.2e-6);
@@ -80,7 +80,7 @@ TEST_CASE("an all-reduce by RCCL pays the machine's own hops, and the network's 
 }
 
 TEST_CASE("of links to single peers, fewer devices use fewer") {
-  Machine machine = test::mi50_like();
+  Machine machine = sim::test::mi50_like();
   machine.peer_link = BytesPerSecond(448e9);
   machine.single_peer_link = BytesPerSecond(64e9);
   machine.peers = 7;
@@ -104,7 +104,7 @@ TEST_CASE("vLLM's own all-reduce reads from all peers at once, larger ones in tw
 }
 
 TEST_CASE("a shard's step exchanges two sums a layer, the embedding's and the logits of sampled rows") {
-  const ModelShape model = test::llama_3_8b();
+  const ModelShape model = sim::test::llama_3_8b();
   const Machine machine = nvlinked();
   const StepPlan plan = plan_step(shard(model, 2), {}, uniform_batch(Phase::prefill, 3, 100));
   const StepPrice price = price_step(machine, plan);
@@ -115,8 +115,8 @@ TEST_CASE("a shard's step exchanges two sums a layer, the embedding's and the lo
 }
 
 TEST_CASE("devices share a model that divides, over a link") {
-  const ModelShape model = test::llama_3_8b();
-  CHECK(sharing_problems(test::a100_like(), model, {}, 1).empty());
-  CHECK(sharing_problems(test::a100_like(), model, {}, 3).size() == 4);  // no link, 32 / 3, 8 / 3, 14336 / 3
+  const ModelShape model = sim::test::llama_3_8b();
+  CHECK(sharing_problems(sim::test::a100_like(), model, {}, 1).empty());
+  CHECK(sharing_problems(sim::test::a100_like(), model, {}, 3).size() == 4);  // no link, 32 / 3, 8 / 3, 14336 / 3
   CHECK(sharing_problems(nvlinked(), model, {}, 8).empty());
 }

@@ -4,25 +4,11 @@
 #include "sim/cost/way_price.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
+#include "tests/sim/products.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::sim::test {
 namespace {
-
-constexpr Bytes kFootprint{1e10};
-
-Op product(double m, double n, double k) {
-  Op op;
-  op.kind = OpKind::matmul;
-  op.m = static_cast<std::int64_t>(m);
-  op.n = static_cast<std::int64_t>(n);
-  op.k = static_cast<std::int64_t>(k);
-  op.flops = FlopCount(2 * m * n * k);
-  op.add({OperandRole::weight, Bytes(2 * n * k), Bytes(2 * k)});
-  op.add({OperandRole::activation, Bytes(2 * m * k), Bytes(2 * k)});
-  op.add({OperandRole::output, Bytes(2 * m * n), Bytes(2 * n)});
-  return op;
-}
 
 Machine vega20() {
   Machine machine = mi50_like();

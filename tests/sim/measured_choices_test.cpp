@@ -10,7 +10,7 @@
 namespace dculab::sim {
 namespace {
 
-TraceStep took(TraceStep step, double seconds) {
+TraceStep step_taking(TraceStep step, double seconds) {
   step.duration = Seconds(seconds);
   return step;
 }
@@ -26,14 +26,14 @@ TEST_CASE("batches of equally many tokens and the same longest context are two w
   TraceStep three = test::make_step(test::tiny_llama(), Phase::decode, 3, 100);
   TraceStep other = three;
   three.batch.sequences[1] = uniform_batch(Phase::decode, 1, 10).sequences.front();
-  const MeasuredChoices choices = measured_choices(machine, std::vector{took(three, 1), took(other, 2)});
+  const MeasuredChoices choices = measured_choices(machine, std::vector{step_taking(three, 1), step_taking(other, 2)});
   CHECK(choices.measured[0].workload != choices.measured[1].workload);
 }
 
 TEST_CASE("KV heads, block size and the model's name are no part of a workload, formats and layers are") {
   const Machine machine = test::a100_like();
-  const TraceStep step = took(of_lengths(100, 10, 16), 1);
-  TraceStep choice = took(of_lengths(100, 10, 64), 1), format = step, layers = step;
+  const TraceStep step = step_taking(of_lengths(100, 10, 16), 1);
+  TraceStep choice = step_taking(of_lengths(100, 10, 64), 1), format = step, layers = step;
   choice.model.kinds[0].gqa().heads.num_key_value_heads = 1;
   choice.model.name = "merged";
   format.options.kv_cache_dtype = Dtype::fp8_e4m3;
@@ -48,14 +48,15 @@ TEST_CASE("KV heads, block size and the model's name are no part of a workload, 
 TEST_CASE("following the prediction costs what the predicted block took more, and one choice decides nothing") {
   const Machine machine = test::a100_like();
   const auto regret = [&](double small_block, double large_block) {
-    const std::vector steps{took(of_lengths(900, 10, 1), small_block), took(of_lengths(900, 10, 256), large_block)};
+    const std::vector steps{step_taking(of_lengths(900, 10, 1), small_block),
+                            step_taking(of_lengths(900, 10, 256), large_block)};
     return decision_regret(measured_choices(machine, steps)).value();
   };
   // Whichever of the two is predicted best: it is the slower one in one of these traces.
   CHECK(regret(1, 1.5).predicted_best == regret(1.5, 1).predicted_best);
   CHECK(std::max(regret(1, 1.5).regret, regret(1.5, 1).regret) == Approx(0.5));
   CHECK(std::min(regret(1, 1.5).regret, regret(1.5, 1).regret) == 0);
-  CHECK_FALSE(decision_regret(measured_choices(machine, std::vector{took(of_lengths(900, 10, 16), 1)})));
+  CHECK_FALSE(decision_regret(measured_choices(machine, std::vector{step_taking(of_lengths(900, 10, 16), 1)})));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace dculab::sim::test {
 namespace {
 
-const Op& find(const StepPlan& plan, std::string_view name) {
+const Op& find_op(const StepPlan& plan, std::string_view name) {
   for (const Op& op : plan.ops)
     if (op.name == name) return op;
   FAIL("no such op");
@@ -26,7 +26,7 @@ const Op& find(const StepPlan& plan, std::string_view name) {
 }
 
 lower::Access kv_read(const StepPlan& plan) {
-  const lower::Launch launch = lowered(mi50_like(), find(plan, "attention_decode"), plan);
+  const lower::Launch launch = lowered(mi50_like(), find_op(plan, "attention_decode"), plan);
   for (const lower::Access& access : launch.accesses())
     if (access.role == OperandRole::kv_read) return access;
   FAIL("no KV");
@@ -86,7 +86,7 @@ TEST_CASE("a model that fits in the last-level cache is read from there in every
     model.kinds[0].mlp.intermediate_size = 3 * hidden;
     model.kinds[0].gqa().heads.num_attention_heads = hidden / model.kinds[0].gqa().heads.head_dim;
     const StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, 1, 64));
-    const Op& op = find(plan, "down_proj");
+    const Op& op = find_op(plan, "down_proj");
     const Parallelism parallel = parallelism(machine, op);
     Bytes footprint;
     for (const Op& each : plan.ops) footprint += each.count * each.unique_bytes();
@@ -143,7 +143,7 @@ TEST_CASE("bytes in flight: full waves of four 16-byte loads, less when a kernel
     EngineOptions options;
     options.block_size = block_size;
     const StepPlan plan = plan_step(llama_3_8b(), options, uniform_batch(Phase::decode, 64, 2048));
-    const Op& op = find(plan, "attention_decode");
+    const Op& op = find_op(plan, "attention_decode");
     const Parallelism parallel = parallelism(machine, op, plan);
     return bytes_in_flight(machine, op, parallel, plan).value() / (parallel.concurrent * 4);
   };

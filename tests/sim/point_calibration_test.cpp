@@ -16,7 +16,7 @@
 namespace dculab::sim {
 namespace {
 
-Server server_of(const Machine& machine, const ModelShape& model = test::llama_3_8b()) {
+Server default_server(const Machine& machine, const ModelShape& model = test::llama_3_8b()) {
   return {.machine = machine, .model = model, .options = {}};
 }
 
@@ -50,7 +50,7 @@ struct Points {
     machines.push_back(file(machine, program));
     for (const int batch : {1, 4, 16, 64})
       for (const int context : {256, 1024, 4096}) {
-        recipes.push_back(decode(server_of(machines.back(), model), batch, context, context));
+        recipes.push_back(decode(default_server(machines.back(), model), batch, context, context));
         const Recipe& recipe = recipes.back();
         points.push_back({source, "", &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
       }
@@ -88,7 +88,7 @@ TEST_CASE("a planted host time of one program is found, and expected of it on a 
     known.add(machine, "quick", with_host(file, 300e-6));
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
+  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
   for (const char* machine : {"m1", "unseen"}) {
     CAPTURE(machine);
     for (const auto& [program, host] : {std::pair{"slow", 3e-3}, {"quick", 300e-6}}) {
@@ -109,7 +109,7 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
     known.add("fresh", program, file);
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
+  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
   const double planted = price_recipe(worn, asked) / price_recipe(file, asked);
   CHECK(planted > 1.2);
   const double found = price_recipe(learned(calibration, "worn", "four"), asked) /
@@ -131,7 +131,7 @@ TEST_CASE("what a call adds where each is timed alone is no launch of a step") {
   const Machine found = learned(PointCalibration(known.points), "m0", "engine");
   CHECK(found.overheads.timed_call.value() == Approx(12e-6).epsilon(0.15));
   CHECK(found.overheads.kernel_launch.value() == Approx(file.overheads.kernel_launch.value()).epsilon(0.05));
-  const Recipe step = decode(server_of(file), 1, 256, 256);
+  const Recipe step = decode(default_server(file), 1, 256, 256);
   CHECK(price_recipe(timed, step) == price_recipe(file, step));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("points tell of figures that their times depend on, where they were me
 
 TEST_CASE("how one source measured moves no machine and no program of another") {
   const Machine file = Points::file("m0", "engine");
-  const Recipe asked = decode(server_of(file), 8, 2048, 2048);
+  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
   const auto moved_by = [&](double factor) {
     Points known;
     for (const char* machine : {"m0", "m1", "m2"})
@@ -219,7 +219,7 @@ TEST_CASE("what was not seen has a wider interval") {
 
 TEST_CASE("an interval is of the nearest stack that its machine says something of, and not below the floor") {
   Machine machine = Points::file("m0", "engine");
-  const Recipe asked = decode(server_of(machine), 8, 2048, 2048);
+  const Recipe asked = decode(default_server(machine), 8, 2048, 2048);
   CHECK(recipe_confidence(machine, asked, Seconds(1)).basis == Basis::priors);
   const auto all = [](double factor) {
     std::map<PriceKind, double> factors;
@@ -268,7 +268,7 @@ TEST_CASE("the naive roofline is of the fused plan, whatever an engine moves bey
   Machine unfused = machine;
   unfused.stack.kernels.unfused = {
       .activation_scale = 4, .bytes_per_score = 16, .bytes_per_widened_weight = 4, .widened_from_rows = 65};
-  const Recipe recipe = prefill(server_of(machine), 512);
+  const Recipe recipe = prefill(default_server(machine), 512);
   CHECK(price_recipe(unfused, recipe) > price_recipe(machine, recipe));
   CHECK(naive_roofline(unfused, recipe) == naive_roofline(machine, recipe));
 }

@@ -14,10 +14,7 @@
 namespace dculab::sim::test {
 namespace {
 
-constexpr int kCases = 400;
-constexpr double kRounding = 1e-9;
-
-struct Case {
+struct LawCase {
   Machine machine;
   ModelShape model;
   EngineOptions options;
@@ -30,7 +27,7 @@ void for_random_cases(unsigned seed, Check&& check) {
   RandomCases random(seed);
   for (int index = 0; index < kCases; ++index) {
     CAPTURE(index);
-    Case each{random.machine(), random.model(), random.options(), {}, {}};
+    LawCase each{random.machine(), random.model(), random.options(), {}, {}};
     if (random.integer(0, 1) == 0) each.machine.stack.kernels.matmul = {&lower::gemm::kCublas};
     REQUIRE(problems(each.machine).empty());
     each.plan = plan_step(each.model, each.options, random.batch());
@@ -39,7 +36,7 @@ void for_random_cases(unsigned seed, Check&& check) {
   }
 }
 
-void check_no_op_slower(const Case& before, const Machine& better) {
+void check_no_op_slower(const LawCase& before, const Machine& better) {
   const StepPrice after = price_step(better, before.plan);
   for (std::size_t op = 0; op < before.plan.ops.size(); ++op) {
     CAPTURE(before.plan.ops[op].name);
@@ -49,7 +46,7 @@ void check_no_op_slower(const Case& before, const Machine& better) {
 }
 
 TEST_CASE("more bandwidth of any level is never slower") {
-  for_random_cases(1, [](const Case& each, RandomCases& random) {
+  for_random_cases(1, [](const LawCase& each, RandomCases& random) {
     Machine better = each.machine;
     MemoryLevel& level =
         better.memory[static_cast<std::size_t>(random.integer(0, static_cast<int>(better.memory.size()) - 1))];
@@ -61,7 +58,7 @@ TEST_CASE("more bandwidth of any level is never slower") {
 }
 
 TEST_CASE("a larger cache is never slower") {
-  for_random_cases(2, [](const Case& each, RandomCases& random) {
+  for_random_cases(2, [](const LawCase& each, RandomCases& random) {
     Machine better = each.machine;
     better.memory[static_cast<std::size_t>(random.integer(0, static_cast<int>(better.memory.size()) - 2))].size *=
         random.real(1, 50);
@@ -70,7 +67,7 @@ TEST_CASE("a larger cache is never slower") {
 }
 
 TEST_CASE("a lower latency is never slower") {
-  for_random_cases(3, [](const Case& each, RandomCases& random) {
+  for_random_cases(3, [](const LawCase& each, RandomCases& random) {
     Machine better = each.machine;
     const double factor = random.real(0.1, 1);
     for (MemoryLevel& level : better.memory) level.latency *= factor;
@@ -79,7 +76,7 @@ TEST_CASE("a lower latency is never slower") {
 }
 
 TEST_CASE("more arithmetic is never slower") {
-  for_random_cases(4, [](const Case& each, RandomCases& random) {
+  for_random_cases(4, [](const LawCase& each, RandomCases& random) {
     Machine better = each.machine;
     const double factor = random.real(1, 20);
     for (auto& [dtype, peak] : better.peaks) {
@@ -91,7 +88,7 @@ TEST_CASE("more arithmetic is never slower") {
 }
 
 TEST_CASE("better shares of peaks and smaller overheads are never slower") {
-  for_random_cases(5, [](const Case& each, RandomCases& random) {
+  for_random_cases(5, [](const LawCase& each, RandomCases& random) {
     Machine better = each.machine;
     Reached& reached = better.stack.reached;
     Sustained& sustained = better.sustained;
@@ -108,7 +105,7 @@ TEST_CASE("better shares of peaks and smaller overheads are never slower") {
 
 TEST_CASE("products hide resources behind each other by one share, all other kernels by another") {
   int slower = 0;
-  for_random_cases(12, [&slower](const Case& each, RandomCases& random) {
+  for_random_cases(12, [&slower](const LawCase& each, RandomCases& random) {
     const bool products = random.integer(0, 1) == 0;
     Machine worse = each.machine;
     worse.stack.reached.*(products ? &Reached::matmul_overlap : &Reached::overlap) = 0.05;
@@ -123,7 +120,7 @@ TEST_CASE("products hide resources behind each other by one share, all other ker
 }
 
 TEST_CASE("no price is below its floor") {
-  for_random_cases(6, [](const Case& each, RandomCases&) {
+  for_random_cases(6, [](const LawCase& each, RandomCases&) {
     for (std::size_t index = 0; index < each.plan.ops.size(); ++index) {
       const Op& op = each.plan.ops[index];
       const OpPrice& price = each.price.ops[index];
@@ -141,7 +138,7 @@ TEST_CASE("no price is below its floor") {
 }
 
 TEST_CASE("what does not fit in the caches is read from DRAM") {
-  for_random_cases(7, [](const Case& each, RandomCases&) {
+  for_random_cases(7, [](const LawCase& each, RandomCases&) {
     Bytes caches;
     for (std::size_t level = 0; level + 1 < each.machine.memory.size(); ++level) {
       const MemoryLevel& cache = each.machine.memory[level];
@@ -181,7 +178,7 @@ double refetch(const Machine& machine, const lower::Launch& launch, std::size_t 
 }
 
 TEST_CASE("bytes shrink level by level but where pieces get longer or come one by one, and hit rates are shares") {
-  for_random_cases(8, [](const Case& each, RandomCases&) {
+  for_random_cases(8, [](const LawCase& each, RandomCases&) {
     for (std::size_t op = 0; op < each.price.ops.size(); ++op) {
       const OpPrice& price = each.price.ops[op];
       const lower::Launch launch = lower::lower(each.plan.ops[op], each.plan, each.machine, each.machine.stack.kernels);
@@ -208,7 +205,7 @@ Seconds slowest_of_caches(const OpPrice& price, const Machine& machine) {
 }
 
 TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are left") {
-  for_random_cases(9, [](const Case& each, RandomCases&) {
+  for_random_cases(9, [](const LawCase& each, RandomCases&) {
     Machine machine = each.machine;
     machine.stack.reached.matmul_overlap = machine.stack.reached.overlap = 1;
     for (auto& [dtype, peak] : machine.peaks) peak = {FlopsPerSecond(1e40), {}};
@@ -231,7 +228,7 @@ TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are l
 }
 
 TEST_CASE("the bound is the largest term, and the time at least that") {
-  for_random_cases(10, [](const Case& each, RandomCases&) {
+  for_random_cases(10, [](const LawCase& each, RandomCases&) {
     for (const OpPrice& price : each.price.ops) {
       const Seconds largest = std::max(
           {price.compute, price.memory, price.adding, price.latency, price.lookups, price.chain, price.launch});
@@ -249,7 +246,7 @@ TEST_CASE("the bound is the largest term, and the time at least that") {
 }
 
 TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time") {
-  for_random_cases(11, [](const Case& each, RandomCases&) {
+  for_random_cases(11, [](const LawCase& each, RandomCases&) {
     if (each.options.block_size == 256) return;
     EngineOptions larger = each.options;
     larger.block_size *= 2;
@@ -264,7 +261,7 @@ TEST_CASE("a larger KV block never adds look-ups, and on a CPU never adds time")
 }
 
 TEST_CASE("fewer KV heads never add KV bytes, all else alike") {
-  for_random_cases(12, [](const Case& each, RandomCases&) {
+  for_random_cases(12, [](const LawCase& each, RandomCases&) {
     if (each.model.kinds[0].gqa().heads.num_key_value_heads == 1) return;
     const ModelShape fewer = with_kv_heads(each.model, each.model.kinds[0].gqa().heads.num_key_value_heads / 2);
     const StepPlan plan = plan_step(fewer, each.options, each.plan.batch);

@@ -17,7 +17,7 @@ using namespace dculab::sim;
 namespace {
 
 Machine linked_cpu() {
-  Machine machine = test::cpu_like();
+  Machine machine = sim::test::cpu_like();
   machine.compute_units = 4;
   machine.peer_link = BytesPerSecond(10e9);
   machine.sustained.peer_link = 0.5;
@@ -27,7 +27,7 @@ Machine linked_cpu() {
   return machine;
 }
 
-Op exchange(OpKind kind, int devices, Bytes result) {
+Op group_exchange(OpKind kind, int devices, Bytes result) {
   Op op;
   op.kind = kind;
   op.devices = devices;
@@ -35,7 +35,7 @@ Op exchange(OpKind kind, int devices, Bytes result) {
   return op;
 }
 
-Seconds time_of(const Op& op) { return price_op(linked_cpu(), {}, op, Bytes()).seconds; }
+Seconds group_time(const Op& op) { return price_op(linked_cpu(), {}, op, Bytes()).seconds; }
 
 }  // namespace
 
@@ -60,15 +60,16 @@ TEST_CASE("a process has its share of threads, peaks, shared caches and DRAM; a 
 
 TEST_CASE("an exchange through shared memory is a start, a meeting for each piece, and the slots that are read") {
   const double rate = 0.5 * 10e9, slot = static_cast<double>(lower::shared_memory::kSlotBytes);
-  CHECK(time_of(exchange(OpKind::all_reduce, 2, Bytes(1024))).value() == Approx(3e-6 + 2 * 1024 / rate));
-  CHECK(time_of(exchange(OpKind::all_reduce, 4, Bytes(slot))).value() == Approx(3e-6 + 4 * slot / rate));
-  CHECK(time_of(exchange(OpKind::all_reduce, 2, Bytes(slot + 1))).value() == Approx(4e-6 + 2 * (slot + 1) / rate));
-  CHECK(time_of(exchange(OpKind::all_gather, 2, Bytes(2 * slot))).value() == Approx(3e-6 + 2 * slot / rate));
+  CHECK(group_time(group_exchange(OpKind::all_reduce, 2, Bytes(1024))).value() == Approx(3e-6 + 2 * 1024 / rate));
+  CHECK(group_time(group_exchange(OpKind::all_reduce, 4, Bytes(slot))).value() == Approx(3e-6 + 4 * slot / rate));
+  CHECK(group_time(group_exchange(OpKind::all_reduce, 2, Bytes(slot + 1))).value() ==
+        Approx(4e-6 + 2 * (slot + 1) / rate));
+  CHECK(group_time(group_exchange(OpKind::all_gather, 2, Bytes(2 * slot))).value() == Approx(3e-6 + 2 * slot / rate));
 }
 
 TEST_CASE("a step of two processes is priced on half the machine, with half the work and the exchanges besides") {
   const Machine machine = linked_cpu();
-  const ModelShape model = test::tiny_llama();
+  const ModelShape model = sim::test::tiny_llama();
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
   const Batch batch = uniform_batch(Phase::decode, 4, 100);
@@ -76,7 +77,7 @@ TEST_CASE("a step of two processes is priced on half the machine, with half the 
   const StepPlan plan = plan_step(part, options, batch);
   CHECK(processes_of(machine, plan) == 2);
   CHECK(processes_of(machine, part) == 2);
-  CHECK(processes_of(test::a100_like(), plan) == 1);
+  CHECK(processes_of(sim::test::a100_like(), plan) == 1);
   const StepPrice price = price_step(machine, plan);
   StepPrice by_hand = price_step(process_share(machine, 2), plan_step(model, options, batch));
   CHECK(price.seconds - exchange_time(price) < by_hand.seconds);  // half the work on half the machine
@@ -87,7 +88,7 @@ TEST_CASE("a step of two processes is priced on half the machine, with half the 
 
 TEST_CASE("memory is shared out as well") {
   const Machine machine = linked_cpu();
-  const ModelShape model = test::tiny_llama();
+  const ModelShape model = sim::test::tiny_llama();
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
   const Bytes whole = capacity(machine, model, options, 100).kv_budget;
@@ -96,7 +97,7 @@ TEST_CASE("memory is shared out as well") {
 
 TEST_CASE("experts are divided among processes of a CPU, and their rows are sent in F32") {
   const Machine machine = linked_cpu();
-  ModelShape model = test::tiny_llama();
+  ModelShape model = sim::test::tiny_llama();
   for (LayerKind& kind : model.kinds)
     kind.experts = Experts{.num_experts = 8, .num_experts_per_tok = 2, .intermediate_size = 64};
   EngineOptions options;

@@ -12,6 +12,9 @@
 
 namespace dculab::sim::test {
 
+constexpr int kCases = 400;
+constexpr double kRounding = 1e-9;  // relative, of prices
+
 class RandomCases {
  public:
   explicit RandomCases(unsigned seed) : random_(seed) {}

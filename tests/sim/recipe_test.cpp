@@ -19,7 +19,7 @@
 namespace dculab::sim {
 namespace {
 
-Server server_of(const ModelShape& model, int max_num_batched_tokens) {
+Server a100_server(const ModelShape& model, int max_num_batched_tokens) {
   Server server{.machine = test::a100_like(), .model = model, .options = {}};
   server.options.max_num_batched_tokens = max_num_batched_tokens;
   return server;
@@ -39,7 +39,7 @@ double tokens_in(const Recipe& recipe) {
 
 TEST_CASE("two prompts of 100 tokens in steps of 128 with 3 outputs take 4 steps") {
   // 100 + 28 prefill | 1 decode + 72 prefill | 2 decodes | 1 decode
-  const Recipe recipe = served_requests(server_of(test::tiny_llama(), 128), 2, 100, 3);
+  const Recipe recipe = served_requests(a100_server(test::tiny_llama(), 128), 2, 100, 3);
   REQUIRE(recipe.steps.size() == 4);
   CHECK(recipe.steps[0].plan.batch.num_tokens() == 128);
   CHECK(recipe.steps[1].plan.batch.num_tokens() == 73);
@@ -48,14 +48,14 @@ TEST_CASE("two prompts of 100 tokens in steps of 128 with 3 outputs take 4 steps
 }
 
 TEST_CASE("a schedule's steps are all counted, however few are kept") {
-  const Recipe recipe = served_requests(server_of(test::tiny_llama(), 2048), 16, 512, 400);
+  const Recipe recipe = served_requests(a100_server(test::tiny_llama(), 2048), 16, 512, 400);
   // 8192 prompt tokens are more than four steps carry beside the first decodes; then 399 more tokens for the last.
   CHECK(steps_in(recipe) == 5 + 399);
   CHECK(recipe.steps.size() <= 24);
 }
 
 TEST_CASE("requests that do not fit together take turns") {
-  Server server = server_of(test::tiny_llama(), 2048);
+  Server server = a100_server(test::tiny_llama(), 2048);
   const Recipe together = served_requests(server, 2, 1000, 20);
   // Room for one sequence of 1020 tokens: 64 blocks and the watermark, besides weights and activations.
   const Bytes kv = kv_bytes_per_token(server.model, Dtype::f16) * (16 * 66);
@@ -70,15 +70,15 @@ TEST_CASE("requests that do not fit together take turns") {
 }
 
 TEST_CASE("a request that cannot be served is refused with the reason") {
-  CHECK_THROWS_AS(served_requests(server_of(test::tiny_llama(), 2048), 1, 2000, 100), InputError);
-  Server small = server_of(test::tiny_llama(), 2048);
+  CHECK_THROWS_AS(served_requests(a100_server(test::tiny_llama(), 2048), 1, 2000, 100), InputError);
+  Server small = a100_server(test::tiny_llama(), 2048);
   small.machine.memory.back().size = Bytes(1e6);
   CHECK_THROWS_WITH(served_requests(small, 1, 100, 10),
                     ContainsSubstring("leaves no room for a KV block in the memory of 1 x a100-like"));
 }
 
 TEST_CASE("a prompt is cut into chunks, and only the last computes logits") {
-  const Recipe recipe = prefill(server_of(test::llama_3_8b(), 512), 1100);
+  const Recipe recipe = prefill(a100_server(test::llama_3_8b(), 512), 1100);
   REQUIRE(recipe.steps.size() == 3);
   CHECK(tokens_in(recipe) == 1100);
   CHECK(recipe.amount == 1100);
@@ -88,7 +88,7 @@ TEST_CASE("a prompt is cut into chunks, and only the last computes logits") {
 }
 
 TEST_CASE("eight middles integrate a growing context") {
-  const Server server = server_of(test::llama_3_8b(), 2048);
+  const Server server = a100_server(test::llama_3_8b(), 2048);
   const Recipe sampled = decode(server, 4, 1, 2048);
   CHECK(steps_in(sampled) == 2048);
   CHECK(sampled.amount == 4 * 2048);
@@ -109,7 +109,7 @@ TEST_CASE("a rate and a time are two views of one figure") {
 TEST_CASE("a kernel alone carries no host time") {
   Machine machine = test::a100_like();
   machine.overheads.host_per_step = Seconds(1);
-  const Server server = server_of(test::llama_2_7b(), 2048);
+  const Server server = a100_server(test::llama_2_7b(), 2048);
   const StepPlan plan = plan_step(server.model, server.options, uniform_batch(Phase::decode, 1, 128));
   const Op down_proj = plan.ops[plan.ops.size() - 3];
   REQUIRE(down_proj.name == "down_proj");
@@ -121,7 +121,7 @@ TEST_CASE("a kernel alone carries no host time") {
 }
 
 TEST_CASE("the bound names the host and the exchange when they dominate") {
-  Server server = server_of(test::tiny_llama(), 2048);
+  Server server = a100_server(test::tiny_llama(), 2048);
   server.machine.overheads.host_per_step = Seconds(1);
   CHECK(recipe_bound(server.machine, decode(server, 1, 10, 10)) == "host");
   server.machine.overheads.host_per_step = Seconds{};
@@ -177,8 +177,8 @@ TEST_CASE("kernels of one recipe follow each other") {
 
 TEST_CASE("a ratio of two times is as sure as the priors move both alike") {
   const Machine machine = with_libraries();
-  const Recipe four = decode(server_of(test::llama_3_8b(), 2048), 4, 100, 100);
-  const Recipe five = decode(server_of(test::llama_3_8b(), 2048), 5, 100, 100);
+  const Recipe four = decode(a100_server(test::llama_3_8b(), 2048), 4, 100, 100);
+  const Recipe five = decode(a100_server(test::llama_3_8b(), 2048), 5, 100, 100);
   const Recipe prefill =
       kernel_recipe(plan_step(test::llama_3_8b(), EngineOptions{}, uniform_batch(Phase::prefill, 1, 2048)));
   CHECK(ratio_factor({machine, four}, {machine, four}) == 1);
@@ -193,7 +193,7 @@ TEST_CASE("a ratio of two times is as sure as the priors move both alike") {
 }
 
 TEST_CASE("weights of a format that is only alike have their own bytes, in the layers alone") {
-  Server server = server_of(test::llama_3_8b(), 2048);
+  Server server = a100_server(test::llama_3_8b(), 2048);
   const Recipe as_is = decode(server, 1, 100, 100);
   server.layer_weight_scale = 0.5;
   const Recipe scaled = decode(server, 1, 100, 100);

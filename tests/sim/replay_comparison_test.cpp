@@ -11,25 +11,25 @@
 namespace dculab::sim::test {
 namespace {
 
-constexpr int kSequences = 4, kHeads = 8, kContext = 256;
+constexpr int kSequences = 4, kReplayedHeads = 8, kReplayedContext = 256;
 
 // Decode of 4 sequences, 8 query heads that share one KV head of 64 values, each served by a workgroup of its own: the
 // op that attention_like(4, 8, ...) would be the trace of.
 StepPlan shared_kv_plan() {
   ModelShape model = llama_2_7b();
-  model.kinds[0].gqa().heads = {kHeads, 1, 64};
+  model.kinds[0].gqa().heads = {kReplayedHeads, 1, 64};
   EngineOptions options;
   options.attention_split.query_heads_per_workgroup = 1;
   options.attention_split.partition_tokens = 0;
-  StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, kSequences, kContext));
+  StepPlan plan = plan_step(model, options, uniform_batch(Phase::decode, kSequences, kReplayedContext));
   std::erase_if(plan.ops, [](const Op& op) { return op.kind != OpKind::attention_decode; });
   REQUIRE(plan.ops.size() == 1);
   return plan;
 }
 
-constexpr std::uint64_t kKvBytes = 2ULL * kContext * 64 * 2;  // of a sequence
+constexpr std::uint64_t kKvBytes = 2ULL * kReplayedContext * 64 * 2;  // of a sequence
 
-AddressTrace shared_kv_trace() { return attention_like(kSequences, kHeads, kKvBytes, 1024); }
+AddressTrace shared_kv_trace() { return attention_like(kSequences, kReplayedHeads, kKvBytes, 1024); }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ TEST_CASE("both sides of a comparison agree where KV is shared and fits", "[repl
   const ReplayComparison comparison = compare_with_replay(machine, plan, {&trace, 1}, ReuseMeasurement::off);
   CHECK(comparison.op == "attention_decode");
   CHECK(comparison.resources == "assumed");
-  CHECK(comparison.workgroups == kSequences * kHeads);
+  CHECK(comparison.workgroups == kSequences * kReplayedHeads);
   CHECK(comparison.accesses == trace.accesses.size());
   CHECK(comparison.coalescing == 1);
   CHECK(comparison.lines_per_load == 16);  // 1024 bytes
@@ -48,10 +48,10 @@ TEST_CASE("both sides of a comparison agree where KV is shared and fits", "[repl
   REQUIRE(comparison.levels.size() == 3);
 
   // Replayed: every workgroup asks for the KV of its sequence, DRAM gives it once. 32 rows of 256 bytes are written.
-  const double kv = kSequences * static_cast<double>(kKvBytes), rows = kSequences * kHeads * 256.0;
+  const double kv = kSequences * static_cast<double>(kKvBytes), rows = kSequences * kReplayedHeads * 256.0;
   const ComparedLevel& l2 = comparison.levels[1];
   const ComparedLevel& dram = comparison.levels[2];
-  CHECK(comparison.levels[0].replayed.value() == kv * kHeads + rows);
+  CHECK(comparison.levels[0].replayed.value() == kv * kReplayedHeads + rows);
   CHECK(dram.replayed.value() == kv + rows);
   CHECK(dram.replayed_hit_rate == 1);
   CHECK(l2.replayed_hit_rate == Approx(1 - dram.replayed / l2.replayed));

@@ -11,7 +11,7 @@ using namespace dculab::sim::test;
 
 namespace {
 
-SimulatedServer server(const Deployment& deployment = {}) {
+SimulatedServer slow_server(const Deployment& deployment = {}) {
   SimulatedServer server = small_server(deployment);
   server.machine.peer_link = 30 * kGBs;
   server.options.max_num_batched_tokens = 128;
@@ -34,7 +34,7 @@ TEST_CASE("with nobody else there nobody is slowed down, on any deployment", "[s
   for (const Deployment& deployment :
        {Deployment{}, Deployment{.tensor_parallel_size = 2}, Deployment{.pipeline_parallel_size = 4},
         Deployment{.prefill_replicas = 1, .decode_replicas = 1, .kv_transfer_latency = Seconds(1e-3)}}) {
-    const ServingRun run = simulate(server(deployment), poisson(30, 1e-3), kWithin);
+    const ServingRun run = simulate(slow_server(deployment), poisson(30, 1e-3), kWithin);
     CHECK(run.metrics.slowdown().count() == 30);
     CHECK_THAT(run.metrics.slowdown().smallest().value(), WithinRel(1, 1e-6));
     CHECK_THAT(run.metrics.slowdown().largest().value(), WithinRel(1, 1e-6));
@@ -43,7 +43,7 @@ TEST_CASE("with nobody else there nobody is slowed down, on any deployment", "[s
 }
 
 TEST_CASE("where strangers use the caches, a request alone begins as cold as one that is served after a pause") {
-  SimulatedServer strange = server();
+  SimulatedServer strange = slow_server();
   strange.machine = cpu_like();
   strange.model = tiny_llama();
   strange.machine.memory[2].kept_for = Seconds(5e-3);
@@ -63,11 +63,11 @@ TEST_CASE("load slows requests down, and goodput counts those within the bound",
   double last = 1;
   std::int64_t within = 100;
   for (const double rate : {0.2, 2.0, 20.0}) {
-    const QuantileSketch slowdown = simulate(server(), poisson(100, rate), kWithin).metrics.slowdown();
+    const QuantileSketch slowdown = simulate(slow_server(), poisson(100, rate), kWithin).metrics.slowdown();
     CHECK(slowdown.smallest().value() >= 1 - 1e-6);
     CHECK(slowdown.mean().value() > last);
     last = slowdown.mean().value();
-    const std::int64_t now = simulate(server(), poisson(100, rate), kWithin).metrics.requests_within_objective();
+    const std::int64_t now = simulate(slow_server(), poisson(100, rate), kWithin).metrics.requests_within_objective();
     CHECK(now <= within);
     within = now;
   }

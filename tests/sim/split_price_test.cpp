@@ -6,27 +6,11 @@
 #include "sim/cost/smooth_max.hpp"
 #include "tests/sim/lowered.hpp"
 #include "tests/sim/machines.hpp"
+#include "tests/sim/products.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::sim::test {
 namespace {
-
-constexpr Bytes kFootprint{1e10};
-
-// y[m, n] = x[m, k] w[n, k]^T, x and y in F16.
-Op product(double m, double n, double k, Dtype weights) {
-  Op op;
-  op.kind = OpKind::matmul;
-  op.m = static_cast<std::int64_t>(m);
-  op.n = static_cast<std::int64_t>(n);
-  op.k = static_cast<std::int64_t>(k);
-  op.flops = FlopCount(2 * m * n * k);
-  op.weight_format.dtype = weights;
-  op.add({OperandRole::weight, storage(weights, n * k), storage(weights, k)});
-  op.add({OperandRole::activation, Bytes(2 * m * k), Bytes(2 * k)});
-  op.add({OperandRole::output, Bytes(2 * m * n), Bytes(2 * n)});
-  return op;
-}
 
 // The first of the cheapest of those that keep more units busy than fewer parts do, and of the most that run at once.
 OpPrice cheapest_of_all(const Machine& machine, const Op& op) {

@@ -37,7 +37,7 @@ double floor_share(const SimulatedServer& server, const std::vector<Batch>& step
   return floor / total(server, server.machine, steps);
 }
 
-SimulatedServer calibrated(double factor, double most_sequences) {
+SimulatedServer calibrated_server(double factor, double most_sequences) {
   SimulatedServer server = small_server();
   TraceStep step;
   step.model = server.model;
@@ -67,11 +67,11 @@ TEST_CASE("steps without traces of their machine are trusted as far as its prior
 
 TEST_CASE("steps of a calibrated machine are trusted by its factor, its square when they lie outside", "[simulate]") {
   const std::vector<Batch> steps = steps_of(small_server());
-  const StepConfidence inside = step_confidence(calibrated(1.2, 16), steps);
+  const StepConfidence inside = step_confidence(calibrated_server(1.2, 16), steps);
   CHECK(inside.basis == Basis::interpolated);
   CHECK_THAT(inside.high, WithinRel(1.2, 1e-12));
   CHECK_THAT(inside.low, WithinRel(1 / 1.2, 1e-12));
-  const StepConfidence outside = step_confidence(calibrated(1.2, 15), steps);
+  const StepConfidence outside = step_confidence(calibrated_server(1.2, 15), steps);
   CHECK(outside.basis == Basis::extrapolated);
   CHECK_THAT(outside.high, WithinRel(1.44, 1e-12));
 }
@@ -79,13 +79,13 @@ TEST_CASE("steps of a calibrated machine are trusted by its factor, its square w
 TEST_CASE("a hundredth of the steps may lie outside of what was calibrated on", "[simulate]") {
   std::vector<Batch> steps(200, uniform_batch(Phase::decode, 8, 100));
   for (std::size_t rare : {50, 150}) steps[rare] = uniform_batch(Phase::decode, 9, 100);
-  CHECK(step_confidence(calibrated(1.2, 8), steps).basis == Basis::interpolated);
+  CHECK(step_confidence(calibrated_server(1.2, 8), steps).basis == Basis::interpolated);
   steps[151] = steps[150];
-  CHECK(step_confidence(calibrated(1.2, 8), steps).basis == Basis::extrapolated);
+  CHECK(step_confidence(calibrated_server(1.2, 8), steps).basis == Basis::extrapolated);
 }
 
 TEST_CASE("no steps are trusted to be faster than the machine's floor", "[simulate]") {
-  const SimulatedServer server = calibrated(100, 16);
+  const SimulatedServer server = calibrated_server(100, 16);
   const std::vector<Batch> steps = steps_of(server);
   CHECK(floor_share(server, steps) > 0.1);
   CHECK_THAT(step_confidence(server, steps).low, WithinRel(floor_share(server, steps), 1e-9));

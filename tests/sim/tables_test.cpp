@@ -11,8 +11,8 @@
 namespace dculab::sim::test {
 namespace {
 
-const IntensityRow& find(const IntensityTable&& table, std::string_view op) = delete;
-const IntensityRow& find(const IntensityTable& table, std::string_view op) {
+const IntensityRow& find_row(const IntensityTable&& table, std::string_view op) = delete;
+const IntensityRow& find_row(const IntensityTable& table, std::string_view op) {
   const auto found = std::find_if(table.rows.begin(), table.rows.end(), [&](const auto& row) { return row.op == op; });
   REQUIRE(found != table.rows.end());
   return *found;
@@ -91,36 +91,36 @@ TEST_CASE("every row of the lecture's tables, for many lengths and widths") {
 
 TEST_CASE("FLOP and bytes of a row by hand: one multiply-add is 2 FLOP, an FP16 element 2 bytes") {
   const IntensityTable table = intensity_table(lecture_model(64, 16), 0, Phase::prefill, 10, 1, Dtype::f16);
-  CHECK(find(table, "q_proj").flops.value() == 2.0 * 10 * 64 * 64);
-  CHECK(find(table, "q_proj").bytes.value() == 2.0 * (10 * 64 + 64 * 64 + 10 * 64));
-  CHECK(find(table, "scores").flops.value() == 4 * 2.0 * 10 * 10 * 16);
-  CHECK(find(table, "scores").bytes.value() == 4 * 2.0 * (10 * 16 + 10 * 16 + 10 * 10));
-  CHECK_FALSE(find(table, "merge").intensity.has_value());
+  CHECK(find_row(table, "q_proj").flops.value() == 2.0 * 10 * 64 * 64);
+  CHECK(find_row(table, "q_proj").bytes.value() == 2.0 * (10 * 64 + 64 * 64 + 10 * 64));
+  CHECK(find_row(table, "scores").flops.value() == 4 * 2.0 * 10 * 10 * 16);
+  CHECK(find_row(table, "scores").bytes.value() == 4 * 2.0 * (10 * 16 + 10 * 16 + 10 * 10));
+  CHECK_FALSE(find_row(table, "merge").intensity.has_value());
 }
 
 TEST_CASE("Llama-3-8B: true matrices, and K and V shared by groups of four heads") {
   const IntensityTable table = intensity_table(llama_3_8b(), 0, Phase::decode, 2047, 1, Dtype::f16);
-  CHECK(find(table, "k_proj").flops.value() == 2.0 * 4096 * 1024);
-  CHECK(find(table, "gate_proj").flops.value() == 2.0 * 4096 * 14336);
-  CHECK(find(table, "up_proj").flops == find(table, "gate_proj").flops);
-  const IntensityRow& scores = find(table, "scores");
+  CHECK(find_row(table, "k_proj").flops.value() == 2.0 * 4096 * 1024);
+  CHECK(find_row(table, "gate_proj").flops.value() == 2.0 * 4096 * 14336);
+  CHECK(find_row(table, "up_proj").flops == find_row(table, "gate_proj").flops);
+  const IntensityRow& scores = find_row(table, "scores");
   CHECK(scores.flops.value() == 2.0 * 32 * 2048 * 128);
   CHECK(scores.bytes.value() == 2.0 * (32 * 128 + 8 * 2048 * 128 + 32 * 2048));
   CHECK(scores.formula == LectureFormula::none);
   const IntensityTable all_heads =
       intensity_table(with_kv_heads(llama_3_8b(), 32), 0, Phase::decode, 2047, 1, Dtype::f16);
-  const IntensityRow& mha = find(all_heads, "scores");
+  const IntensityRow& mha = find_row(all_heads, "scores");
   CHECK(scores.intensity->value() > 3.5 * mha.intensity->value());
   CHECK(scores.intensity->value() < 4.0 * mha.intensity->value());
-  CHECK(find(table, "o_proj").formula == LectureFormula::decode_square);
-  CHECK(find(table, "gate_proj").formula == LectureFormula::none);
+  CHECK(find_row(table, "o_proj").formula == LectureFormula::decode_square);
+  CHECK(find_row(table, "gate_proj").formula == LectureFormula::none);
 }
 
 TEST_CASE("a batch shares the weights, and the total is the sum of the rows") {
   const IntensityTable one = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 1, Dtype::f16);
   const IntensityTable many = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 16, Dtype::f16);
-  CHECK(find(many, "q_proj").intensity->value() == Approx(16.0 * 4096 / (2 * 16 + 4096)));
-  CHECK(find(many, "scores").intensity->value() == Approx(find(one, "scores").intensity->value()));
+  CHECK(find_row(many, "q_proj").intensity->value() == Approx(16.0 * 4096 / (2 * 16 + 4096)));
+  CHECK(find_row(many, "scores").intensity->value() == Approx(find_row(one, "scores").intensity->value()));
   FlopCount flops;
   Bytes bytes;
   for (const IntensityRow& row : many.rows) {
@@ -130,7 +130,7 @@ TEST_CASE("a batch shares the weights, and the total is the sum of the rows") {
   CHECK(many.total.flops == flops);
   CHECK(many.total.bytes == bytes);
   const IntensityTable narrow = intensity_table(llama_2_7b(), 0, Phase::decode, 100, 1, Dtype::int8);
-  CHECK(find(narrow, "q_proj").intensity->value() == Approx(2 * find(one, "q_proj").intensity->value()));
+  CHECK(find_row(narrow, "q_proj").intensity->value() == Approx(2 * find_row(one, "q_proj").intensity->value()));
 }
 
 TEST_CASE("footprints of the lecture: 24 D^2, 20 D^2 + 4 D g H, 4 L D, 4 L g H, crossover at L = 6 D") {

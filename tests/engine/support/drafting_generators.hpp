@@ -2,8 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,18 +9,13 @@
 #include "engine/evaluate/speculation_check.hpp"
 #include "engine/generate/generator.hpp"
 #include "tests/engine/support/golden_model.hpp"
+#include "tests/engine/support/shipped_text.hpp"
 
 namespace dculab::engine {
 
-inline const std::filesystem::path kModels = std::filesystem::path(DCULAB_SOURCE_DIR) / "scenarios/models";
 inline const std::filesystem::path kTarget = kModels / "dculab-tiny", kDraft = kModels / "dculab-tiny-draft";
 inline const std::filesystem::path kMedusaHeads = kTarget / "medusa";
 inline const std::filesystem::path kSmall = kGoldenFolder / "text";
-
-inline std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 inline GeneratorOptions engine_options(Dtype kv = Dtype::f32, int block_size = 16) {
   GeneratorOptions options;

@@ -17,7 +17,7 @@ constexpr int kTimes = 4;
 constexpr double kQueryFactor = 2;  // root of kTimes
 
 // What becomes of a matrix.
-enum class Spread : std::uint8_t { rows, columns };
+enum class SpreadAlong : std::uint8_t { rows, columns };
 
 std::size_t product(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
 
@@ -70,7 +70,7 @@ class Widener {
   explicit Widener(ModelWeights& weights) : weights_(weights) {}
 
   // `columns` of the view; a bias has one.
-  void spread(WeightView& view, int columns, Spread spread, double factor) {
+  void spread(WeightView& view, int columns, SpreadAlong spread, double factor) {
     if (view.data == nullptr) return;
     if (view.dtype == Dtype::int4 || view.dtype == Dtype::int8)
       spread_packed(view, columns, spread, factor);
@@ -88,8 +88,8 @@ class Widener {
   }
 
   // Four times as many rows, or four times as many columns: either way value i of rows of `step` values moves to 4 i.
-  void spread_values(WeightView& view, int columns, Spread spread, double factor) {
-    const std::size_t step = spread == Spread::rows ? product(1, columns) : 1;
+  void spread_values(WeightView& view, int columns, SpreadAlong spread, double factor) {
+    const std::size_t step = spread == SpreadAlong::rows ? product(1, columns) : 1;
     const std::size_t pieces = product(view.rows, columns) / step;
     std::byte* values = keep(std::vector<std::byte>(kTimes * pieces * step * product(1, bits(view.dtype)) / 8));
     for (std::size_t piece = 0; piece < pieces; ++piece)
@@ -98,14 +98,14 @@ class Widener {
             values, view.dtype, kTimes * piece * step + i,
             factor * kernels::reference::load_value(view.data, view.dtype, piece * step + i));
     view.data = values;
-    if (spread == Spread::rows) view.rows *= kTimes;
+    if (spread == SpreadAlong::rows) view.rows *= kTimes;
   }
 
-  void spread_packed(WeightView& view, int columns, Spread spread, double factor) {
+  void spread_packed(WeightView& view, int columns, SpreadAlong spread, double factor) {
     const QuantizedMatrix matrix = kernels::cpu::unpack_weights(view, columns);
-    const QuantizedMatrix wide = spread == Spread::rows ? spread_rows(matrix, factor) : spread_columns(matrix);
-    const std::int32_t* order = spread == Spread::rows ? view.permutation : nullptr;
-    if (spread == Spread::columns)
+    const QuantizedMatrix wide = spread == SpreadAlong::rows ? spread_rows(matrix, factor) : spread_columns(matrix);
+    const std::int32_t* order = spread == SpreadAlong::rows ? view.permutation : nullptr;
+    if (spread == SpreadAlong::columns)
       if (auto sorted = kernels::cpu::group_order(wide); !sorted.empty()) order = keep(std::move(sorted));
     constexpr std::size_t kLine = 64;
     std::byte* memory = keep(std::vector<std::byte>(
@@ -132,16 +132,16 @@ ModelWeights with_wide_heads(const ModelWeights& weights) {
     // large, which is what queries need, and keys do not.
     SlotWeights& norms = layer[WeightSlot::qk_norm];
     const double key_factor = norms.count > 0 ? kQueryFactor : 1;
-    widener.spread(norms.weights[kQ], 1, Spread::rows, 1);
-    widener.spread(norms.weights[kK], 1, Spread::rows, 1 / key_factor);
-    widener.spread(layer[WeightSlot::qkv_proj].weights[kQ], hidden, Spread::rows, kQueryFactor);
-    widener.spread(layer[WeightSlot::qkv_proj].weights[kK], hidden, Spread::rows, key_factor);
-    widener.spread(layer[WeightSlot::qkv_proj].weights[kV], hidden, Spread::rows, 1);
-    widener.spread(layer[WeightSlot::qkv_proj].biases[kQ], 1, Spread::rows, kQueryFactor);
-    widener.spread(layer[WeightSlot::qkv_proj].biases[kK], 1, Spread::rows, key_factor);
-    widener.spread(layer[WeightSlot::qkv_proj].biases[kV], 1, Spread::rows, 1);
+    widener.spread(norms.weights[kQ], 1, SpreadAlong::rows, 1);
+    widener.spread(norms.weights[kK], 1, SpreadAlong::rows, 1 / key_factor);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kQ], hidden, SpreadAlong::rows, kQueryFactor);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kK], hidden, SpreadAlong::rows, key_factor);
+    widener.spread(layer[WeightSlot::qkv_proj].weights[kV], hidden, SpreadAlong::rows, 1);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kQ], 1, SpreadAlong::rows, kQueryFactor);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kK], 1, SpreadAlong::rows, key_factor);
+    widener.spread(layer[WeightSlot::qkv_proj].biases[kV], 1, SpreadAlong::rows, 1);
     SlotWeights& output = layer[WeightSlot::o_proj];
-    widener.spread(output.weights[0], query_width, Spread::columns, 1);
+    widener.spread(output.weights[0], query_width, SpreadAlong::columns, 1);
     output.columns = kTimes * query_width;
   }
   return wide;

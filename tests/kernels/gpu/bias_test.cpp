@@ -6,19 +6,16 @@
 #include "lower/dculab_gpu/geometry.hpp"
 #include "lower/dculab_gpu/gptq_plan.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/matmul_cases.hpp"
 #include "tests/kernels/tensors.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
 
-struct Shape {
-  int m, n, k;
-};
-
 // `multiply(y, bias)` starts the product. A compiler may fuse the last multiplication with the addition. Compared with
 // a bias of zeros, because without any the vendor's library may multiply, which adds in another order.
 template <typename Multiply>
-void check_bias(Device& device, const Shape& shape, Multiply multiply) {
+void check_bias(Device& device, const MatmulShape& shape, Multiply multiply) {
   TensorSource source(5);
   const auto n = static_cast<std::size_t>(shape.n), count = static_cast<std::size_t>(shape.m) * n;
   const auto bias = source.floats(n);
@@ -35,12 +32,12 @@ void check_bias(Device& device, const Shape& shape, Multiply multiply) {
 }
 
 // A row and several, with and without parts of k.
-constexpr Shape kShapes[] = {{1, 37, 1056}, {5, 37, 96}, {9, 37, 64}, {33, 136, 1056}, {130, 40, 64}};
+constexpr MatmulShape kBiasShapes[] = {{1, 37, 1056}, {5, 37, 96}, {9, 37, 64}, {33, 136, 1056}, {130, 40, 64}};
 
 }  // namespace
 
 TEST_CASE("GPU matmul adds a bias", "[gpu][matmul]") {
-  for (const Shape& shape : kShapes)
+  for (const MatmulShape& shape : kBiasShapes)
     for_each_device([&](Device& device) {
       CAPTURE(shape.m, shape.n, shape.k);
       TensorSource source(1);
@@ -62,7 +59,7 @@ TEST_CASE("GPU matmul adds a bias", "[gpu][matmul]") {
 }
 
 TEST_CASE("GPU int8_matmul adds a bias", "[gpu][int8_matmul]") {
-  for (const Shape& shape : kShapes)
+  for (const MatmulShape& shape : kBiasShapes)
     for_each_device([&](Device& device) {
       CAPTURE(shape.m, shape.n, shape.k);
       TensorSource source(2);
@@ -90,7 +87,7 @@ TEST_CASE("GPU int8_matmul adds a bias", "[gpu][int8_matmul]") {
 }
 
 TEST_CASE("GPU gptq_matmul adds a bias", "[gpu][gptq]") {
-  for (Shape shape : kShapes) {
+  for (MatmulShape shape : kBiasShapes) {
     shape.n = shape.n / 8 * 8;
     for_each_device([&](Device& device) {
       CAPTURE(shape.m, shape.n, shape.k);

@@ -112,4 +112,11 @@ inline double rounding(Dtype dtype) {
   return dtype == Dtype::f32 ? 0x1p-24 : dtype == Dtype::f16 ? 0x1p-11 : dtype == Dtype::bf16 ? 0x1p-8 : 0x1p-3;
 }
 
+// The cache that `k` and `v` hold.
+inline KvCacheView on_device(KvCacheView view, const DeviceTensor& k, const DeviceTensor& v) {
+  view.k = k.as();
+  view.v = v.as();
+  return view;
+}
+
 }  // namespace dculab::kernels::gpu

@@ -3,13 +3,14 @@
 
 #include "core/error.hpp"
 #include "kernels/number_format.hpp"
+#include "tests/kernels/gpu/matmul_cases.hpp"
 #include "tests/kernels/gpu/routed_tokens.hpp"
 #include "tests/kernels/gpu/weight_loads.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
 
-struct Shape {
+struct ExpertShape {
   int num_tokens, num_experts, per_token, n, k;
 
   [[nodiscard]] RouterCase router() const {
@@ -21,10 +22,6 @@ struct Shape {
 
 enum class Gather : std::uint8_t { tokens, rows };
 
-struct Formats {
-  Dtype x, w, y;
-};
-
 std::size_t count_of(int a, int b, int c = 1) {
   return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c);
 }
@@ -35,9 +32,9 @@ const std::int32_t* gathered(const RoutedTokens& routed, Gather gather) {
 }
 
 // The product of plain weights. Those of experts without a token are NaN.
-class Product {
+class ExpertProduct {
  public:
-  Product(const Shape& shape, Formats formats, Gather gather)
+  ExpertProduct(const ExpertShape& shape, MatmulFormats formats, Gather gather)
       : shape_(shape), formats_(formats), gather_(gather), source_(41), routed_(shape.router(), source_) {
     x_ = source_.stored(count_of(x_rows(), shape.k), formats.x);
     w_ = source_.stored(count_of(shape.num_experts, shape.n, shape.k), formats.w);
@@ -92,8 +89,8 @@ class Product {
  private:
   [[nodiscard]] int x_rows() const { return gather_ == Gather::tokens ? shape_.num_tokens : shape_.rows(); }
 
-  Shape shape_;
-  Formats formats_;
+  ExpertShape shape_;
+  MatmulFormats formats_;
   Gather gather_;
   TensorSource source_;
   RoutedTokens routed_;
@@ -101,13 +98,13 @@ class Product {
   std::vector<float> bias_, expected_;
 };
 
-constexpr Formats kFormats[] = {{Dtype::f16, Dtype::f16, Dtype::f16},  {Dtype::f16, Dtype::bf16, Dtype::f16},
-                                {Dtype::f16, Dtype::f32, Dtype::f32},  {Dtype::f32, Dtype::f16, Dtype::f32},
-                                {Dtype::f32, Dtype::bf16, Dtype::f32}, {Dtype::f32, Dtype::f32, Dtype::f32}};
+constexpr MatmulFormats kFormats[] = {{Dtype::f16, Dtype::f16, Dtype::f16},  {Dtype::f16, Dtype::bf16, Dtype::f16},
+                                      {Dtype::f16, Dtype::f32, Dtype::f32},  {Dtype::f32, Dtype::f16, Dtype::f32},
+                                      {Dtype::f32, Dtype::bf16, Dtype::f32}, {Dtype::f32, Dtype::f32, Dtype::f32}};
 
 // Random GPTQ matrices of all experts, one after the other.
 struct StoredExperts {
-  StoredExperts(TensorSource& source, const Shape& shape, int group_size, bool act_order) {
+  StoredExperts(TensorSource& source, const ExpertShape& shape, int group_size, bool act_order) {
     const auto groups = static_cast<std::size_t>(shape.k / group_size), n = static_cast<std::size_t>(shape.n);
     const auto experts = static_cast<std::size_t>(shape.num_experts), k = static_cast<std::size_t>(shape.k);
     const auto random_word = [&] { return static_cast<std::uint32_t>(source.engine()()); };
@@ -177,30 +174,30 @@ Sums multiply(const RoutedTokens& routed, const StoredExperts& stored, const std
 
 TEST_CASE("GPU expert_matmul of a few rows agrees with the reference in all formats", "[gpu][experts]") {
   const auto shape =
-      GENERATE(values<Shape>({{1, 8, 2, 37, 72}, {5, 16, 2, 63, 136}, {6, 9, 3, 5, 520}, {9, 8, 3, 66, 72}}));
+      GENERATE(values<ExpertShape>({{1, 8, 2, 37, 72}, {5, 16, 2, 63, 136}, {6, 9, 3, 5, 520}, {9, 8, 3, 66, 72}}));
   const auto gather = GENERATE(Gather::tokens, Gather::rows);
-  for (const Formats& formats : kFormats) {
+  for (const MatmulFormats& formats : kFormats) {
     CAPTURE(shape.num_tokens, shape.n, shape.k, name(formats.x), name(formats.w));
-    Product(shape, formats, gather).check();
+    ExpertProduct(shape, formats, gather).check();
   }
 }
 
 TEST_CASE("GPU expert_matmul of many rows agrees with the reference in all formats", "[gpu][experts]") {
   // Tiles of 32, 64 and 128 rows, some full, and an expert that nobody chooses.
   const auto shape =
-      GENERATE(values<Shape>({{40, 8, 2, 37, 72}, {33, 3, 2, 129, 40}, {90, 2, 1, 9, 136}, {130, 2, 2, 5, 72}}));
+      GENERATE(values<ExpertShape>({{40, 8, 2, 37, 72}, {33, 3, 2, 129, 40}, {90, 2, 1, 9, 136}, {130, 2, 2, 5, 72}}));
   const auto gather = GENERATE(Gather::tokens, Gather::rows);
-  for (const Formats& formats : kFormats) {
+  for (const MatmulFormats& formats : kFormats) {
     CAPTURE(shape.num_tokens, shape.n, shape.k, name(formats.x), name(formats.w));
-    Product(shape, formats, gather).check();
+    ExpertProduct(shape, formats, gather).check();
   }
 }
 
 TEST_CASE("GPU expert_matmul loads the weights of chosen experts once for each tile, and no others",
           "[gpu][experts][trace]") {
-  const auto shape = GENERATE(values<Shape>({{1, 8, 2, 45, 1032}, {4, 16, 2, 45, 1032}, {60, 4, 1, 130, 72}}));
+  const auto shape = GENERATE(values<ExpertShape>({{1, 8, 2, 45, 1032}, {4, 16, 2, 45, 1032}, {60, 4, 1, 130, 72}}));
   CAPTURE(shape.num_tokens);
-  const Product product(shape, {Dtype::f16, Dtype::f16, Dtype::f16}, Gather::tokens);
+  const ExpertProduct product(shape, {Dtype::f16, Dtype::f16, Dtype::f16}, Gather::tokens);
   TensorSource source(41);
   const RoutedTokens routed(shape.router(), source);
   const int tile_rows = plan_expert_matmul(shape.rows(), shape.num_experts, Dtype::f16).rows;
@@ -222,12 +219,12 @@ TEST_CASE("GPU expert_matmul loads the weights of chosen experts once for each t
 
 TEST_CASE("GPU expert_gptq_matmul agrees with the reference", "[gpu][experts]") {
   // Tiles of 1, 2, 4, 8, 32 and 64 rows.
-  const auto shape = GENERATE(values<Shape>({{1, 8, 2, 40, 64},
-                                             {3, 8, 2, 32, 2080},
-                                             {7, 8, 2, 40, 128},
-                                             {11, 8, 3, 72, 64},
-                                             {40, 8, 2, 136, 64},
-                                             {110, 3, 1, 40, 128}}));
+  const auto shape = GENERATE(values<ExpertShape>({{1, 8, 2, 40, 64},
+                                                   {3, 8, 2, 32, 2080},
+                                                   {7, 8, 2, 40, 128},
+                                                   {11, 8, 3, 72, 64},
+                                                   {40, 8, 2, 136, 64},
+                                                   {110, 3, 1, 40, 128}}));
   const int group_size = GENERATE(32, 0);  // 0: all in-features
   const auto [gather, act_order, dtype] =
       GENERATE(std::tuple{Gather::tokens, false, Dtype::f16}, std::tuple{Gather::rows, true, Dtype::f16},

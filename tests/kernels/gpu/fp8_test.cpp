@@ -12,12 +12,6 @@
 namespace dculab::kernels::gpu {
 namespace {
 
-KvCacheView on_device(KvCacheView view, const DeviceTensor& k, const DeviceTensor& v) {
-  view.k = k.as();
-  view.v = v.as();
-  return view;
-}
-
 // The values of the 256 codes, from the formula of the specification: (1 + m / 2^bits) * 2^(e - bias), and m / 2^bits *
 // 2^(1 - bias) where e is 0.
 std::vector<double> fp8_values(Dtype dtype) {

@@ -17,14 +17,14 @@ namespace {
 
 enum class Rows : std::uint8_t { in_order, act_order };
 enum class Zeros : std::uint8_t { random, symmetric };
-enum class Workspace : std::uint8_t { given, none };
+enum class GptqWorkspace : std::uint8_t { given, none };
 
 struct GptqShape {
   int m, n, k, group_size;
   int zero_offset = 1;
   Rows rows = Rows::in_order;
   Zeros zeros = Zeros::random;
-  Workspace workspace = Workspace::given;
+  GptqWorkspace workspace = GptqWorkspace::given;
 };
 
 // A random matrix as a checkpoint stores it.
@@ -118,7 +118,7 @@ std::vector<std::byte> multiply_twice(Device& device, const StoredMatrix& stored
                         .y = {y.as(), y_dtype},
                         .m = shape.m,
                         .y_stride = static_cast<int>(stride),
-                        .workspace = shape.workspace == Workspace::given ? workspace.as<float>() : nullptr});
+                        .workspace = shape.workspace == GptqWorkspace::given ? workspace.as<float>() : nullptr});
     const auto bytes = y.read<std::byte>();
     if (run == 1) REQUIRE(bytes == first);
     first = bytes;
@@ -199,11 +199,11 @@ std::size_t instructions_on(const AddressTrace& trace, const TracedBuffer& buffe
 
 TEST_CASE("GPU GPTQ GEMV agrees with the reference and repeats bit for bit", "[gpu][gptq]") {
   const auto shape = GENERATE(GptqShape{1, 8, 32, 32}, GptqShape{1, 24, 1056, 32, 0},
-                              GptqShape{1, 40, 4224, 128, 0, Rows::in_order, Zeros::random, Workspace::none},
+                              GptqShape{1, 40, 4224, 128, 0, Rows::in_order, Zeros::random, GptqWorkspace::none},
                               GptqShape{2, 72, 2080, 2080, 1, Rows::in_order, Zeros::symmetric},
                               GptqShape{3, 32, 192, 64, 0, Rows::act_order}, GptqShape{4, 24, 1152, 32},
-                              GptqShape{5, 40, 96, 96, 1, Rows::in_order, Zeros::random, Workspace::none},
-                              GptqShape{7, 40, 2176, 64, 1, Rows::act_order, Zeros::random, Workspace::none},
+                              GptqShape{5, 40, 96, 96, 1, Rows::in_order, Zeros::random, GptqWorkspace::none},
+                              GptqShape{7, 40, 2176, 64, 1, Rows::act_order, Zeros::random, GptqWorkspace::none},
                               GptqShape{8, 32, 1280, 128, 0, Rows::act_order, Zeros::symmetric});
   check_parity(shape, Dtype::f16, Dtype::f16);
   check_parity(shape, Dtype::f32, Dtype::f32);
@@ -213,7 +213,7 @@ TEST_CASE("GPU GPTQ GEMM agrees with the reference and repeats bit for bit", "[g
   const auto shape =
       GENERATE(GptqShape{9, 8, 32, 32}, GptqShape{17, 136, 288, 32, 0}, GptqShape{33, 40, 384, 128, 1, Rows::act_order},
                GptqShape{65, 24, 576, 64, 1, Rows::in_order, Zeros::symmetric},
-               GptqShape{130, 136, 96, 96, 0, Rows::in_order, Zeros::random, Workspace::none});
+               GptqShape{130, 136, 96, 96, 0, Rows::in_order, Zeros::random, GptqWorkspace::none});
   check_parity(shape, Dtype::f16, Dtype::f16);
   check_parity(shape, Dtype::f32, Dtype::f32);
 }

@@ -27,12 +27,6 @@ struct HostCache {
   std::vector<std::byte> k, v;
 };
 
-KvCacheView on_device(KvCacheView view, const DeviceTensor& k, const DeviceTensor& v) {
-  view.k = k.as();
-  view.v = v.as();
-  return view;
-}
-
 }  // namespace
 
 TEST_CASE("GPU reshape_and_cache writes what the reference writes, and nothing else", "[gpu]") {

@@ -7,13 +7,11 @@
 #include "kernels/reference/reference_kernels.hpp"
 #include "lower/dculab_gpu/paged_attention_tiling.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/latent_cases.hpp"
 #include "tests/kernels/tensors.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
-
-// DeepSeek's, of fewer heads; and what nothing divides.
-constexpr LatentSizes kOfDeepseek{20, 512, 128, 64, 128}, kOfFewValues{5, 40, 24, 24, 16};
 
 struct NewQueries {
   int context = 0, tokens = 1;
@@ -26,8 +24,6 @@ struct LatentCase {
   int block_size = 16, partition_tokens = 0;
   std::vector<NewQueries> calls;
 };
-
-std::size_t product_of(std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); }
 
 // Latents in shuffled blocks; slots that no token owns hold NaN.
 class LatentTensors {
@@ -178,12 +174,10 @@ void check_latents(const LatentCase& test) {
   });
 }
 
-constexpr Dtype kCaches[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
-
 }  // namespace
 
 TEST_CASE("GPU attention over latents agrees with the reference in decode", "[gpu]") {
-  for (const Dtype cache : kCaches) {
+  for (const Dtype cache : kLatentCaches) {
     const LatentSizes sizes = bits(cache) == 8 ? LatentSizes{5, 40, 24, 8, 16} : kOfFewValues;  // rows of 16 bytes
     check_latents({.sizes = sizes, .cache = cache, .calls = {{1}, {16}, {50}}});
     check_latents({.sizes = sizes, .cache = cache, .query = Dtype::f32, .block_size = 1, .calls = {{37}, {2}}});

@@ -4,16 +4,11 @@
 
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/latent_cases.hpp"
 #include "tests/kernels/tensors.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
-
-constexpr LatentSizes kOfFewValues{5, 40, 24, 24, 16};
-
-std::size_t product_of(std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); }
-
-constexpr Dtype kCaches[] = {Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2};
 
 // kv_b_proj of a model, inputs in wider rows, and both products of the reference.
 struct Absorbed {
@@ -83,7 +78,7 @@ TEST_CASE("GPU absorbed products agree with the reference in every format", "[gp
 TEST_CASE("GPU gather_latents widens rows of the cache", "[gpu]") {
   const LatentSizes sizes = kOfFewValues;
   const std::int32_t table[] = {2, 0, 3};
-  for (const Dtype cache : kCaches) {
+  for (const Dtype cache : kLatentCaches) {
     TensorSource source(4);
     const auto width = static_cast<std::size_t>(sizes.latent_width());
     const auto latents = source.stored(4 * 8 * width, cache);

@@ -5,28 +5,21 @@
 #include "kernels/reference/reference_kernels.hpp"
 #include "lower/dculab_gpu/geometry.hpp"
 #include "tests/kernels/gpu/device_under_test.hpp"
+#include "tests/kernels/gpu/matmul_cases.hpp"
 #include "tests/kernels/gpu/weight_loads.hpp"
 #include "tests/kernels/tensors.hpp"
 
 namespace dculab::kernels::gpu {
 namespace {
 
-struct Formats {
-  Dtype x, w, y;
-};
-
-struct Shape {
-  int m, n, k;
-};
-
-enum class Workspace : std::uint8_t { none, as_planned };
+enum class PlannedWorkspace : std::uint8_t { none, as_planned };
 
 std::size_t product(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
 
 // x and w of a product, its result as the reference has it, and as a device has it.
-class Product {
+class PlainProduct {
  public:
-  Product(Shape shape, Formats formats) : shape_(shape), formats_(formats) {
+  PlainProduct(MatmulShape shape, MatmulFormats formats) : shape_(shape), formats_(formats) {
     TensorSource source(static_cast<unsigned>(shape.m + shape.n + shape.k));
     x_ = source.stored(product(shape.m, shape.k), formats.x);
     w_ = source.stored(product(shape.n, shape.k), formats.w);
@@ -40,7 +33,7 @@ class Product {
   }
 
   // [m, y_stride], bytes that nothing was written to are 0xFF.
-  [[nodiscard]] std::vector<std::byte> run(Device& device, int y_stride, Workspace workspace) const {
+  [[nodiscard]] std::vector<std::byte> run(Device& device, int y_stride, PlannedWorkspace workspace) const {
     const DeviceTensor x(device, x_), w(device, w_, OperandRole::weight);
     const DeviceTensor y(device, bytes_of(formats_.y, product(shape_.m, y_stride)));
     const DeviceTensor partials(device, matmul_workspace(shape_.m, shape_.n, shape_.k) * sizeof(float));
@@ -51,7 +44,7 @@ class Product {
                    .n = shape_.n,
                    .k = shape_.k,
                    .y_stride = y_stride,
-                   .workspace = workspace == Workspace::none ? nullptr : partials.as<float>()});
+                   .workspace = workspace == PlannedWorkspace::none ? nullptr : partials.as<float>()});
     return y.read<std::byte>();
   }
 
@@ -79,7 +72,7 @@ class Product {
     }
   }
 
-  void check(int y_stride, Workspace workspace) const {
+  void check(int y_stride, PlannedWorkspace workspace) const {
     for_each_device([&](Device& device) {
       const auto y = run(device, y_stride, workspace);
       require_agreement(y, y_stride);
@@ -88,14 +81,14 @@ class Product {
   }
 
  private:
-  Shape shape_;
-  Formats formats_;
+  MatmulShape shape_;
+  MatmulFormats formats_;
   std::vector<std::byte> x_, w_;
   std::vector<float> expected_;
 };
 
-std::vector<Formats> all_formats() {
-  std::vector<Formats> all;
+std::vector<MatmulFormats> all_formats() {
+  std::vector<MatmulFormats> all;
   for (const Dtype x : {Dtype::f16, Dtype::f32})
     for (const Dtype w : {Dtype::f16, Dtype::bf16, Dtype::f32}) all.push_back({x, w, x});
   return all;
@@ -105,27 +98,29 @@ std::vector<Formats> all_formats() {
 
 TEST_CASE("GPU matmul of a few rows agrees with the reference in all formats", "[gpu][matmul]") {
   const int m = GENERATE(1, 2, 3, 4, 7, 8);
-  const auto shape = GENERATE(values<Shape>({{0, 1, 8}, {0, 63, 72}, {0, 37, 520}}));
-  for (const Formats formats : all_formats()) {
+  const auto shape = GENERATE(values<MatmulShape>({{0, 1, 8}, {0, 63, 72}, {0, 37, 520}}));
+  for (const MatmulFormats formats : all_formats()) {
     CAPTURE(m, shape.n, shape.k, name(formats.x), name(formats.w));
-    Product({m, shape.n, shape.k}, formats).check(shape.n, Workspace::none);
+    PlainProduct({m, shape.n, shape.k}, formats).check(shape.n, PlannedWorkspace::none);
   }
 }
 
 TEST_CASE("GPU matmul of a few rows agrees with the reference where x takes several slabs", "[gpu][matmul]") {
-  const auto shape = GENERATE(values<Shape>({{1, 5, 8 * 1024 + 8}, {2, 9, 12 * 1024}, {5, 17, 3080}, {8, 3, 2056}}));
-  const auto formats = GENERATE(values<Formats>({{Dtype::f16, Dtype::f16, Dtype::f16},
-                                                 {Dtype::f32, Dtype::bf16, Dtype::f32},
-                                                 {Dtype::f16, Dtype::f32, Dtype::f32}}));
+  const auto shape =
+      GENERATE(values<MatmulShape>({{1, 5, 8 * 1024 + 8}, {2, 9, 12 * 1024}, {5, 17, 3080}, {8, 3, 2056}}));
+  const auto formats = GENERATE(values<MatmulFormats>({{Dtype::f16, Dtype::f16, Dtype::f16},
+                                                       {Dtype::f32, Dtype::bf16, Dtype::f32},
+                                                       {Dtype::f16, Dtype::f32, Dtype::f32}}));
   CAPTURE(shape.m, shape.n, shape.k, name(formats.x), name(formats.w));
-  Product(shape, formats).check(shape.n, Workspace::none);
+  PlainProduct(shape, formats).check(shape.n, PlannedWorkspace::none);
 }
 
 TEST_CASE("GPU matmul of many rows agrees with the reference in all formats", "[gpu][matmul]") {
-  const auto shape = GENERATE(values<Shape>({{9, 1, 8}, {9, 129, 72}, {33, 63, 136}, {65, 129, 40}, {130, 5, 72}}));
-  for (const Formats formats : all_formats()) {
+  const auto shape =
+      GENERATE(values<MatmulShape>({{9, 1, 8}, {9, 129, 72}, {33, 63, 136}, {65, 129, 40}, {130, 5, 72}}));
+  for (const MatmulFormats formats : all_formats()) {
     CAPTURE(shape.m, shape.n, shape.k, name(formats.x), name(formats.w));
-    Product(shape, formats).check(shape.n, Workspace::none);
+    PlainProduct(shape, formats).check(shape.n, PlannedWorkspace::none);
   }
 }
 
@@ -134,28 +129,28 @@ TEST_CASE("GPU matmul writes f32 from halves, side by side with other matrices",
   const int y_stride = GENERATE(67, 72, 131);
   const Dtype y = GENERATE(Dtype::f16, Dtype::f32);
   CAPTURE(m, y_stride, name(y));
-  Product({m, 67, 72}, {Dtype::f16, Dtype::f16, y}).check(y_stride, Workspace::none);
+  PlainProduct({m, 67, 72}, {Dtype::f16, Dtype::f16, y}).check(y_stride, PlannedWorkspace::none);
 }
 
 TEST_CASE("GPU matmul splits k where tiles are few, and repeats bit for bit", "[gpu][matmul]") {
-  const auto shape = GENERATE(values<Shape>({{9, 129, 520}, {33, 63, 1096}, {130, 20, 1096}}));
-  const auto formats = GENERATE(values<Formats>({{Dtype::f16, Dtype::f16, Dtype::f16},
-                                                 {Dtype::f16, Dtype::bf16, Dtype::f32},
-                                                 {Dtype::f32, Dtype::f32, Dtype::f32}}));
+  const auto shape = GENERATE(values<MatmulShape>({{9, 129, 520}, {33, 63, 1096}, {130, 20, 1096}}));
+  const auto formats = GENERATE(values<MatmulFormats>({{Dtype::f16, Dtype::f16, Dtype::f16},
+                                                       {Dtype::f16, Dtype::bf16, Dtype::f32},
+                                                       {Dtype::f32, Dtype::f32, Dtype::f32}}));
   CAPTURE(shape.m, shape.n, shape.k, name(formats.x), name(formats.w));
   REQUIRE(plan_matmul(shape.m, shape.n, shape.k).split.parts > 1);
-  const Product problem(shape, formats);
+  const PlainProduct problem(shape, formats);
   const int y_stride = shape.n + 3;
   for_each_device([&](Device& device) {
-    const auto y = problem.run(device, y_stride, Workspace::as_planned);
+    const auto y = problem.run(device, y_stride, PlannedWorkspace::as_planned);
     problem.require_agreement(y, y_stride);
     problem.require_untouched(y, y_stride);
-    CHECK(y == problem.run(device, y_stride, Workspace::as_planned));
+    CHECK(y == problem.run(device, y_stride, PlannedWorkspace::as_planned));
   });
 }
 
 TEST_CASE("GPU matmul without a workspace does not split k", "[gpu][matmul]") {
-  Product({33, 63, 1096}, {Dtype::f16, Dtype::f16, Dtype::f32}).check(63, Workspace::none);
+  PlainProduct({33, 63, 1096}, {Dtype::f16, Dtype::f16, Dtype::f32}).check(63, PlannedWorkspace::none);
 }
 
 TEST_CASE("GPU matmul keeps the range of bf16 weights", "[gpu][matmul]") {
@@ -179,23 +174,23 @@ TEST_CASE("GPU matmul keeps the range of bf16 weights", "[gpu][matmul]") {
 TEST_CASE("GPU matmul of a few rows loads every weight byte once, 16 bytes per lane", "[gpu][matmul][trace]") {
   const int wave_size = GENERATE(64, 32);
   const int m = GENERATE(1, 3, 8);
-  const auto formats = GENERATE(values<Formats>({{Dtype::f16, Dtype::f16, Dtype::f16},
-                                                 {Dtype::f16, Dtype::bf16, Dtype::f16},
-                                                 {Dtype::f32, Dtype::f32, Dtype::f32}}));
+  const auto formats = GENERATE(values<MatmulFormats>({{Dtype::f16, Dtype::f16, Dtype::f16},
+                                                       {Dtype::f16, Dtype::bf16, Dtype::f16},
+                                                       {Dtype::f32, Dtype::f32, Dtype::f32}}));
   CAPTURE(wave_size, m, name(formats.w));
   host::AddressRecorder recorder;
   const auto device = open_host_device({.wave_size = wave_size, .recorder = &recorder});
-  (void)Product({m, 45, 1032}, formats).run(*device, 45, Workspace::none);
+  (void)PlainProduct({m, 45, 1032}, formats).run(*device, 45, PlannedWorkspace::none);
   const WeightLoads loads = weight_loads(recorder.take("gemv_kernel"));
   CHECK(loads.is_sixteen_per_lane);
   CHECK(loads.all_are(1));
 }
 
 TEST_CASE("GPU matmul of many rows loads the weights once for each row of tiles", "[gpu][matmul][trace]") {
-  const auto shape = GENERATE(values<Shape>({{9, 129, 72}, {130, 70, 40}}));
+  const auto shape = GENERATE(values<MatmulShape>({{9, 129, 72}, {130, 70, 40}}));
   host::AddressRecorder recorder;
   const auto device = open_host_device({.wave_size = 64, .recorder = &recorder});
-  (void)Product(shape, {Dtype::f16, Dtype::f16, Dtype::f16}).run(*device, shape.n, Workspace::none);
+  (void)PlainProduct(shape, {Dtype::f16, Dtype::f16, Dtype::f16}).run(*device, shape.n, PlannedWorkspace::none);
   const WeightLoads loads = weight_loads(recorder.take("gemm_kernel"));
   CHECK(loads.is_sixteen_per_lane);
   CHECK(loads.all_are(plan_matmul(shape.m, shape.n, shape.k).row_tiles));

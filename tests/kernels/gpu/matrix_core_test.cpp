@@ -121,6 +121,8 @@ TEST_CASE("MFMA of the host build is the product of the matrices that the lanes 
   }
 }
 
+namespace {
+
 // What kernels are written against: rows and places of operands, runs of sums; of gfx908, pairs of instructions of half
 // the depth, whose places along k are others.
 template <int kSide, typename T>
@@ -154,6 +156,8 @@ void check_wrapper(MatrixValues values) {
       REQUIRE(std::abs(in_halves[at] - expected) <= sum_tolerance(kDepth, 1.0));
     }
 }
+
+}  // namespace
 
 TEST_CASE("operands and sums of kernels are those of the instruction", "[gpu][matrix_core]") {
   check_wrapper<32, Half>(MatrixValues::f16);

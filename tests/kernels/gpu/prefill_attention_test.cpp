@@ -84,7 +84,7 @@ std::vector<std::int32_t> tables_in_window(const Case& test, const PagedAttentio
   return tables;
 }
 
-void check(const Case& test) {
+void check_prefill(const Case& test) {
   std::vector<int> lengths;
   for (const NewTokens& call : test.calls) {
     lengths.resize(std::max(lengths.size(), number_of(call.sequence) + 1), 1);
@@ -131,16 +131,16 @@ TEST_CASE("GPU prefill_attention agrees for query lengths around the tile and ch
   CAPTURE(group, name(q));
   const auto tile = prefill_tile(prefill_arithmetic(q, Dtype::f16), 32);
   const int tokens = tile.rows / group;
-  check({.shape = {group, 1, 32, Dtype::f16},
-         .q = q,
-         .out = q,
-         .calls = {{0, 1, 1},
-                   {1, tokens - 1, tokens - 1},
-                   {2, tokens, tokens},
-                   {3, tokens + 1, tokens + 1},
-                   {4, 16, 16},
-                   {5, 17, 3},
-                   {6, 49 + tokens, tokens + 1}}});
+  check_prefill({.shape = {group, 1, 32, Dtype::f16},
+                 .q = q,
+                 .out = q,
+                 .calls = {{0, 1, 1},
+                           {1, tokens - 1, tokens - 1},
+                           {2, tokens, tokens},
+                           {3, tokens + 1, tokens + 1},
+                           {4, 16, 16},
+                           {5, 17, 3},
+                           {6, 49 + tokens, tokens + 1}}});
 }
 
 TEST_CASE("GPU prefill_attention agrees for every head size and format", "[gpu]") {
@@ -149,24 +149,24 @@ TEST_CASE("GPU prefill_attention agrees for every head size and format", "[gpu]"
   const auto q = GENERATE(Dtype::f16, Dtype::f32);
   const bool odd = (head_dim / 16 + static_cast<int>(cache) + static_cast<int>(q)) % 2 == 1;
   CAPTURE(name(cache), head_dim, name(q), odd);
-  check({.shape = {4, 2, head_dim, cache},
-         .q = q,
-         .out = odd ? Dtype::f32 : Dtype::f16,
-         .block_size = odd ? 7 : 64,
-         .calls = {{0, 35, 19}, {1, 5, 5}},
-         .k_scale = cache == Dtype::fp8_e4m3 ? 0.7F : 1.0F,
-         .v_scale = cache == Dtype::fp8_e4m3 ? 1.7F : 1.0F});
+  check_prefill({.shape = {4, 2, head_dim, cache},
+                 .q = q,
+                 .out = odd ? Dtype::f32 : Dtype::f16,
+                 .block_size = odd ? 7 : 64,
+                 .calls = {{0, 35, 19}, {1, 5, 5}},
+                 .k_scale = cache == Dtype::fp8_e4m3 ? 0.7F : 1.0F,
+                 .v_scale = cache == Dtype::fp8_e4m3 ? 1.7F : 1.0F});
 }
 
 TEST_CASE("GPU prefill_attention agrees for every block size, at and around a block's boundary", "[gpu]") {
   const int block_size = GENERATE(1, 3, 8, 16, 32, 64, 128, 256);
   CAPTURE(block_size);
-  check({.shape = {2, 1, 32, Dtype::f16},
-         .block_size = block_size,
-         .calls = {{0, block_size, std::min(block_size, 33)},
-                   {1, block_size + 1, 2},
-                   {2, std::max(1, block_size - 1), 1},
-                   {3, 2 * block_size + 1, std::min(block_size + 1, 20)}}});
+  check_prefill({.shape = {2, 1, 32, Dtype::f16},
+                 .block_size = block_size,
+                 .calls = {{0, block_size, std::min(block_size, 33)},
+                           {1, block_size + 1, 2},
+                           {2, std::max(1, block_size - 1), 1},
+                           {3, 2 * block_size + 1, std::min(block_size + 1, 20)}}});
 }
 
 TEST_CASE("GPU prefill_attention agrees with ALiBi, a sliding window, and both", "[gpu]") {
@@ -174,27 +174,27 @@ TEST_CASE("GPU prefill_attention agrees with ALiBi, a sliding window, and both",
   const auto& [window, alibi] =
       GENERATE(table<int, bool>({{0, true}, {1, false}, {5, false}, {32, true}, {33, false}, {64, true}, {500, true}}));
   CAPTURE(name(q), window, alibi);
-  check({.shape = {6, 2, 32, Dtype::f16},
-         .q = q,
-         .out = Dtype::f32,
-         .block_size = 8,
-         .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
-         .sliding_window = window,
-         .alibi = alibi});
+  check_prefill({.shape = {6, 2, 32, Dtype::f16},
+                 .q = q,
+                 .out = Dtype::f32,
+                 .block_size = 8,
+                 .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
+                 .sliding_window = window,
+                 .alibi = alibi});
 }
 
 TEST_CASE("GPU prefill_attention caps its scores, before ALiBi", "[gpu]") {
   const auto q = GENERATE(Dtype::f16, Dtype::f32);
   const auto& [cap, alibi] = GENERATE(table<float, bool>({{0.5F, false}, {2.0F, true}, {50.0F, false}}));
   CAPTURE(name(q), cap, alibi);
-  check({.shape = {6, 2, 32, Dtype::f16},
-         .q = q,
-         .out = Dtype::f32,
-         .block_size = 8,
-         .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
-         .sliding_window = 33,
-         .alibi = alibi,
-         .logit_soft_cap = cap});
+  check_prefill({.shape = {6, 2, 32, Dtype::f16},
+                 .q = q,
+                 .out = Dtype::f32,
+                 .block_size = 8,
+                 .calls = {{0, 100, 40}, {1, 66, 1}, {2, 30, 30}},
+                 .sliding_window = 33,
+                 .alibi = alibi,
+                 .logit_soft_cap = cap});
 }
 
 TEST_CASE("GPU prefill_attention refuses what it is not compiled for, and says what it is", "[gpu]") {

@@ -4,7 +4,7 @@
 namespace dculab::kernels::gpu {
 namespace {
 
-void check(const DecodeShape& shape, const DecodeCut& cut = {}) {
+void check_decode(const DecodeShape& shape, const DecodeCut& cut = {}) {
   CAPTURE(name(shape.cache), shape.head_dim, shape.block_size, shape.group_size, shape.sliding_window,
           cut.partition_tokens);
   const DecodeCase decode(shape);
@@ -36,20 +36,20 @@ TEST_CASE("GPU decode attention of trees and chains agrees for each format, head
     shape.contexts = {static_cast<int>(9 + i), 6, 40, 21};  // a tree, one alone, the last level of one, a chain
     shape.tokens = {7, 6, 3, 5}, shape.trees = {7, 6, 11, 0};
     CAPTURE(i);
-    check(shape);
+    check_decode(shape);
   }
 }
 
 TEST_CASE("GPU decode attention of more rows than a workgroup serves agrees, up to the largest tree", "[gpu]") {
   const auto cache = GENERATE(Dtype::f16, Dtype::bf16, Dtype::fp8_e4m3);
-  check({.cache = cache,
-         .head_dim = 128,
-         .num_kv_heads = 1,
-         .group_size = 3,
-         .block_size = 8,
-         .contexts = {100, 4},
-         .tokens = {64, 1},
-         .trees = {64, 0}});
+  check_decode({.cache = cache,
+                .head_dim = 128,
+                .num_kv_heads = 1,
+                .group_size = 3,
+                .block_size = 8,
+                .contexts = {100, 4},
+                .tokens = {64, 1},
+                .trees = {64, 0}});
 }
 
 TEST_CASE("GPU decode attention of trees: partitions, ALiBi, windows and a soft cap", "[gpu]") {
@@ -57,26 +57,26 @@ TEST_CASE("GPU decode attention of trees: partitions, ALiBi, windows and a soft 
   const bool has_alibi = GENERATE(false, true);
   const int window = GENERATE(0, 1, 5, 37);
   for (const int partition : {0, 16, 24})
-    check({.cache = cache,
-           .head_dim = 64,
-           .num_kv_heads = 1,
-           .group_size = 2,
-           .block_size = 16,
-           .contexts = {9, 60, 85, 17},
-           .has_alibi = has_alibi,
-           .sliding_window = window,
-           .logit_soft_cap = window == 5 ? 2.0F : 0.0F,
-           .tokens = {9, 4, 12, 1},
-           .trees = {9, 20, 0, 0}},
-          {0, partition});
+    check_decode({.cache = cache,
+                  .head_dim = 64,
+                  .num_kv_heads = 1,
+                  .group_size = 2,
+                  .block_size = 16,
+                  .contexts = {9, 60, 85, 17},
+                  .has_alibi = has_alibi,
+                  .sliding_window = window,
+                  .logit_soft_cap = window == 5 ? 2.0F : 0.0F,
+                  .tokens = {9, 4, 12, 1},
+                  .trees = {9, 20, 0, 0}},
+                 {0, partition});
 }
 
 TEST_CASE("GPU decode attention of chains needs no masks, and of one token is that of one", "[gpu]") {
   DecodeShape shape{.head_dim = 64, .group_size = 4, .contexts = {30, 5, 47}, .tokens = {3, 5, 1}};
-  check(shape);
-  check(shape, {0, 16});
+  check_decode(shape);
+  check_decode(shape, {0, 16});
   shape.tokens = {1, 1, 1};
-  check(shape, {0, 16});
+  check_decode(shape, {0, 16});
 }
 
 }  // namespace dculab::kernels::gpu

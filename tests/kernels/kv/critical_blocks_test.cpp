@@ -7,9 +7,9 @@
 namespace dculab::kernels {
 namespace {
 
-constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},      {4, 4, 80, Dtype::bf16},
-                                      {6, 1, 16, Dtype::f32},      {4, 2, 80, Dtype::fp8_e4m3},
-                                      {4, 2, 32, Dtype::fp8_e5m2}, {14, 2, 24, Dtype::int8}};
+constexpr AttentionShape kBoundedShapes[] = {{8, 2, 64, Dtype::f16},      {4, 4, 80, Dtype::bf16},
+                                             {6, 1, 16, Dtype::f32},      {4, 2, 80, Dtype::fp8_e4m3},
+                                             {4, 2, 32, Dtype::fp8_e5m2}, {14, 2, 24, Dtype::int8}};
 
 std::vector<BlockBounds> no_bounds(const PagedAttentionArgs& args) {
   return std::vector<BlockBounds>(static_cast<std::size_t>(args.cache.num_blocks) * args.cache.num_kv_heads * 2 *
@@ -91,14 +91,14 @@ Decoded decode(const PagedSequences& sequences, const std::vector<int>& lengths,
   return decoded;
 }
 
-std::vector<float> widened(const std::vector<BlockBounds>& bounds) {
+std::vector<float> widened_bounds(const std::vector<BlockBounds>& bounds) {
   std::vector<float> values;
   for (const BlockBounds bound : bounds) values.push_back(f32_from_bf16(bound));
   return values;
 }
 
 bool are_equal(const std::vector<BlockBounds>& a, const std::vector<BlockBounds>& b) {
-  const std::vector<float> first = widened(a), second = widened(b);
+  const std::vector<float> first = widened_bounds(a), second = widened_bounds(b);
   return std::equal(first.begin(), first.end(), second.begin(), second.end(),
                     [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
@@ -117,7 +117,7 @@ TEST_CASE("BF16 is rounded to the side that is asked for") {
 
 TEST_CASE("block bounds are the reference's, however the tokens come") {
   const std::vector<int> lengths{1, 70, 300, 16};
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kBoundedShapes) {
     PagedSequences sequences(shape, lengths);
     for (const int block_size : {1, 16, 256}) {
       sequences.page(block_size);
@@ -151,13 +151,13 @@ TEST_CASE("a block that is used anew forgets its old keys") {
 
 // Summed in the same order: each term of the bound is no less than the key's, and rounding keeps the order.
 TEST_CASE("no key of a block has a product above the block's bound") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kBoundedShapes) {
     PagedSequences sequences(shape, {90, 33});
     for (const int block_size : {1, 16, 256}) {
       sequences.page(block_size);
       std::vector<BlockBounds> bounds;
       update_on_cpu(sequences, whole({90, 33}), bounds);
-      const std::vector<float> values = widened(bounds);
+      const std::vector<float> values = widened_bounds(bounds);
       int above = 0, products = 0;
       double slack = 0;
       sequences.run(last_of({90, 33}), [&](const PagedAttentionArgs& args) {
@@ -221,7 +221,7 @@ TEST_CASE("a choice holds the first and the recent blocks and, of equal ones, th
 
 TEST_CASE("attention over all blocks has the bits of paged attention") {
   const std::vector<int> lengths{1, 70, 1030, 16};
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kBoundedShapes) {
     PagedSequences sequences(shape, lengths);
     for (const int block_size : {1, 16, 256}) {
       sequences.page(block_size);
@@ -238,7 +238,7 @@ TEST_CASE("attention over all blocks has the bits of paged attention") {
 
 TEST_CASE("attention over chosen blocks agrees with the reference, with the same bits for any threads and batch") {
   const std::vector<int> lengths{1, 700, 1030, 33};
-  for (AttentionShape shape : kShapes) {
+  for (AttentionShape shape : kBoundedShapes) {
     shape.soft_cap = shape.head_dim == 80 ? 2.0F : 0.0F;
     PagedSequences sequences(shape, lengths);
     for (const int block_size : {1, 16, 256}) {

@@ -33,14 +33,14 @@ Sums zeros(std::size_t sequences, int num_kv_heads) {
   return Sums(sequences, std::vector<float>(static_cast<std::size_t>(num_kv_heads * kStride), 0.0F));
 }
 
-constexpr AttentionShape kShapes[] = {{8, 2, 64, Dtype::f16},  {4, 4, 80, Dtype::bf16},     {6, 1, 16, Dtype::f32},
-                                      {7, 1, 128, Dtype::f16}, {4, 2, 80, Dtype::fp8_e4m3}, {4, 2, 32, Dtype::fp8_e5m2},
-                                      {4, 2, 24, Dtype::int8}};
+constexpr AttentionShape kScoredShapes[] = {
+    {8, 2, 64, Dtype::f16},      {4, 4, 80, Dtype::bf16},     {6, 1, 16, Dtype::f32}, {7, 1, 128, Dtype::f16},
+    {4, 2, 80, Dtype::fp8_e4m3}, {4, 2, 32, Dtype::fp8_e5m2}, {4, 2, 24, Dtype::int8}};
 
 }  // namespace
 
 TEST_CASE("attention scores agree with the reference") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kScoredShapes) {
     PagedSequences sequences(shape, {1, 70, 1030});
     for (const int block_size : {1, 16, 256}) {
       sequences.page(block_size);
@@ -74,7 +74,7 @@ TEST_CASE("each new token hands out one unit of attention per head") {
 }
 
 TEST_CASE("attention scores have the same bits for any threads, blocks, batch and chunks") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kScoredShapes) {
     PagedSequences sequences(shape, {300, 90});
     for_each_vector_target([&](std::string_view target) {
       INFO(target << " head_dim " << shape.head_dim);

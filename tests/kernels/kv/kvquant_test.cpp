@@ -10,11 +10,7 @@ namespace {
 
 constexpr Dtype kKvQuants[] = {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2};
 
-template <typename T>
-bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
-}
-bool same(const CacheMemory& a, const CacheMemory& b) {
+bool same_kvquant_cache(const CacheMemory& a, const CacheMemory& b) {
   return same_bytes(a.k, b.k) && same_bytes(a.v, b.v) && same_bytes(a.k_outliers, b.k_outliers) &&
          same_bytes(a.v_outliers, b.v_outliers) && same_bytes(a.kvquant_scales, b.kvquant_scales);
 }
@@ -22,16 +18,6 @@ bool same(const CacheMemory& a, const CacheMemory& b) {
 double loaded(const CacheMemory& cache, reference::KvTensor tensor, int head, int token, int d) {
   const std::int32_t table = 0;
   return reference::load_kvquant(cache.view, &table, tensor, head, token, d);
-}
-
-// Angles of `positions` positions, [positions, rotary_dim]: cosines, then sines.
-std::vector<float> angles(int positions, int rotary_dim) {
-  std::vector<float> rows;
-  for (int position = 0; position < positions; ++position) {
-    for (int i = 0; i < rotary_dim / 2; ++i) rows.push_back(std::cos(static_cast<float>(position * (i + 1)) * 0.1F));
-    for (int i = 0; i < rotary_dim / 2; ++i) rows.push_back(std::sin(static_cast<float>(position * (i + 1)) * 0.1F));
-  }
-  return rows;
 }
 
 }  // namespace
@@ -69,7 +55,7 @@ TEST_CASE("KVQuant by hand: levels of a channel's range by their bounds, and the
 
 TEST_CASE("KVQuant rotates a key where it is read, by its place in the sequence") {
   CacheMemory cache(Dtype::kvquant4, 1, 2, 8, 8);
-  const std::vector<float> cos_sin = angles(8, 4);
+  const std::vector<float> cos_sin = rotation_angles(8, 4, 0.1F);
   TensorSource source(3);
   const std::vector<float> k = source.floats(16), v = source.floats(16);
   reference::store_kvquant(cache.view, 5, k.data(), v.data());
@@ -105,7 +91,7 @@ TEST_CASE("KVQuant: stored as the reference stores it, before the keys are rotat
       std::fill_n(qkv.begin() + 2 * width, width, 0.0F);   // a token of zeros
       std::fill_n(qkv.begin() + 4 * width, width, -1.5F);  // one whose values are all as far out
       const std::vector<std::int32_t> positions{0, 1, 2, 3, 4, 5, 6, 7, 8};
-      const std::vector<float> cos_sin = angles(kTokens, head_dim);
+      const std::vector<float> cos_sin = rotation_angles(kTokens, head_dim, 0.1F);
       CacheMemory expected(dtype, 3, kKvHeads, 4, head_dim);
       const auto args = [&](std::vector<float>& buffer, const KvCacheView& view) {
         return RopeAndCacheArgs{buffer.data(), positions.data(), slots.data(), cos_sin.data(), view, kTokens, kHeads};
@@ -118,7 +104,7 @@ TEST_CASE("KVQuant: stored as the reference stores it, before the keys are rotat
         cpu::ThreadPool threads(2);
         std::vector<float> own = qkv;
         cpu::rope_and_cache(threads, args(own, cache.view));
-        CHECK(same(cache, expected));
+        CHECK(same_kvquant_cache(cache, expected));
         CHECK(cache.kvquant_scales[8].centre == 0xFFFF);  // not written
       });
     }
@@ -129,7 +115,7 @@ TEST_CASE("KVQuant: attention agrees with the reference, with rotated keys too")
     for (const AttentionShape& shape :
          {AttentionShape{4, 2, 64, dtype}, {3, 3, 24, dtype}, {8, 1, 128, dtype}, {2, 2, 8, dtype, 50}}) {
       PagedSequences sequences(shape, {1, 70, 300});
-      const std::vector<float> cos_sin = angles(300, shape.head_dim);
+      const std::vector<float> cos_sin = rotation_angles(300, shape.head_dim, 0.1F);
       for (const int block_size : {1, 16, 64})
         for (const bool rotates : {false, true}) {
           sequences.page(block_size);

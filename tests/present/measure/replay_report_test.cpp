@@ -22,13 +22,13 @@ study::ReplayedOp op_of(const std::string& name, int block_size) {
   return op;
 }
 
-ReplayedStep step_of(std::size_t num_ops) {
+ReplayedStep replayed_step(std::size_t num_ops) {
   return {.model = "tiny", .machine = "z100", .phase = "decode", .batch = 4, .context = 100, .num_ops = num_ops};
 }
 
 TEST_CASE("a table has what reaches the second level and DRAM, JSON and CSV have all levels") {
   const std::vector<study::ReplayedOp> ops{op_of("attention_decode", 8), op_of("attention_decode", 16)};
-  const Report report = replay_report(step_of(1), ops);
+  const Report report = replay_report(replayed_step(1), ops);
   CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading ==
         std::vector<std::string>{"tiny on z100: attention_decode, decode, batch 4, context 100; cold caches",
@@ -49,7 +49,7 @@ TEST_CASE("a table has what reaches the second level and DRAM, JSON and CSV have
 }
 
 TEST_CASE("several ops are told apart by a column") {
-  const Report report = replay_report(step_of(2), {op_of("qkv_proj", 16), op_of("o_proj", 16)});
+  const Report report = replay_report(replayed_step(2), {op_of("qkv_proj", 16), op_of("o_proj", 16)});
   CHECK(report.tables.at(0).columns.front() == "op");
   CHECK(report.tables.at(0).rows[1].front() == "o_proj");
   CHECK(report.heading.front() == "tiny on z100: decode, batch 4, context 100; cold caches");

@@ -11,7 +11,7 @@
 namespace dculab::present {
 namespace {
 
-TraceStep step_of(Phase phase, int batch, int context, double seconds) {
+TraceStep traced_step(Phase phase, int batch, int context, double seconds) {
   TraceStep step;
   step.id = phase == Phase::decode ? "d" : "p";
   step.model = read_model_shape(study::find_model("dculab-tiny"));
@@ -26,7 +26,7 @@ Trace two_steps() {
   trace.header.device = "a CPU";
   trace.header.build = "a build";
   trace.header.timing = "medians";
-  trace.steps = {step_of(Phase::decode, 2, 64, 0.5), step_of(Phase::prefill, 1, 100, 0.25)};
+  trace.steps = {traced_step(Phase::decode, 2, 64, 0.5), traced_step(Phase::prefill, 1, 100, 0.25)};
   return trace;
 }
 

@@ -10,19 +10,20 @@
 namespace dculab::study {
 namespace {
 
-Prediction predicted(const std::string& text) {
+Prediction prediction_of(const std::string& text) {
   return predict(config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\n" + text)));
 }
 
-const std::string kDecode = "workload: {phase: decode, batch: 16, context_tokens: 2048}\n";
+const std::string kDecodeOf16 = "workload: {phase: decode, batch: 16, context_tokens: 2048}\n";
 const std::string kLlama = "model: llama-3-8b\nmachine: z100\n";
-const std::string kInF16 = kLlama + "weights: f16\n" + kDecode;
+const std::string kInF16 = kLlama + "weights: f16\n" + kDecodeOf16;
 
 TEST_CASE("a predicted step is its ops and the host's time, inside its interval") {
   for (const char* phase : {"decode", "prefill"}) {
     CAPTURE(phase);
-    const Prediction found = predicted(kLlama + "workload: {phase: " + phase + ", batch: 2, context_tokens: 500}\n");
+    const Prediction found =
+        prediction_of(kLlama + "workload: {phase: " + phase + ", batch: 2, context_tokens: 500}\n");
     REQUIRE(found.price.ops.size() == found.plan.ops.size());
     Seconds sum = found.price.host;
     for (const sim::OpPrice& op : found.price.ops) sum += op.all_executions();
@@ -35,10 +36,10 @@ TEST_CASE("a predicted step is its ops and the host's time, inside its interval"
 }
 
 TEST_CASE("a step is that of the machine and the model as the scenario has them") {
-  const Prediction found = predicted(
+  const Prediction found = prediction_of(
       "model: {name: llama-3-8b, num_key_value_heads: 4}\nmachine: z100\nweights: f16\n"
       "kv_cache: {block_size: 64}\n" +
-      kDecode);
+      kDecodeOf16);
   CHECK(found.machine.name == "z100");
   CHECK(found.options.block_size == 64);
   CHECK(found.whole.heads().num_key_value_heads == 4);
@@ -57,7 +58,8 @@ TEST_CASE("a step is that of the machine and the model as the scenario has them"
 }
 
 TEST_CASE("each of several devices has a part of the model, and exchanges are in the step") {
-  const Prediction one = predicted(kInF16), four = predicted(kInF16 + "deployment: {tensor_parallel_size: 4}\n");
+  const Prediction one = prediction_of(kInF16),
+                   four = prediction_of(kInF16 + "deployment: {tensor_parallel_size: 4}\n");
   CHECK(four.whole == one.whole);
   CHECK(four.model.tensor_parallel_size == 4);
   CHECK(four.model.heads().num_key_value_heads * 4 == one.model.heads().num_key_value_heads);
@@ -68,11 +70,11 @@ TEST_CASE("each of several devices has a part of the model, and exchanges are in
 
 TEST_CASE("what does not fit in memory is priced, with a warning") {
   const Prediction full =
-      predicted(kLlama + "weights: f16\nworkload: {phase: decode, batch: 400, context_tokens: 2048}\n");
+      prediction_of(kLlama + "weights: f16\nworkload: {phase: decode, batch: 400, context_tokens: 2048}\n");
   CHECK(full.capacity.max_sequences < 400);
   REQUIRE(full.warnings.size() == 1);
   CHECK_THAT(full.warnings.front(), ContainsSubstring("this batch does not fit in the machine's memory; the time is"));
-  const Prediction none = predicted("model: llama-13b\nmachine: mi50\n" + kDecode);
+  const Prediction none = prediction_of("model: llama-13b\nmachine: mi50\n" + kDecodeOf16);
   CHECK(none.capacity.num_blocks == 0);
   REQUIRE_FALSE(none.warnings.empty());
   CHECK_THAT(none.warnings.back(),
@@ -82,18 +84,18 @@ TEST_CASE("what does not fit in memory is priced, with a warning") {
 TEST_CASE("drafts are judged where a decode verifies them") {
   const std::string drafts =
       "engine:\n  speculative_config: {method: ngram, num_speculative_tokens: 2, acceptance: 0.7}\n";
-  const Prediction decode = predicted(kInF16 + drafts);
+  const Prediction decode = prediction_of(kInF16 + drafts);
   REQUIRE(decode.drafts);
   CHECK(decode.drafts->batch == 16);
   CHECK(decode.drafts->shape == chain_shape(2));
   CHECK(decode.drafts->tokens == Approx(1 + 0.7 + 0.49));
   CHECK(decode.drafts->times.verify.value() == Approx(decode.price.seconds.value()));
-  CHECK(decode.drafts->times.plain.value() == Approx(predicted(kInF16).price.seconds.value()));
-  CHECK_FALSE(predicted(kLlama + "workload: {phase: prefill, batch: 1, context_tokens: 100}\n" + drafts).drafts);
+  CHECK(decode.drafts->times.plain.value() == Approx(prediction_of(kInF16).price.seconds.value()));
+  CHECK_FALSE(prediction_of(kLlama + "workload: {phase: prefill, batch: 1, context_tokens: 100}\n" + drafts).drafts);
 }
 
 TEST_CASE("requests are not a step, and are refused") {
-  CHECK_THROWS_WITH(predicted(kLlama + "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n"),
+  CHECK_THROWS_WITH(prediction_of(kLlama + "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n"),
                     ContainsSubstring("requests are served by `dculab simulate`"));
 }
 

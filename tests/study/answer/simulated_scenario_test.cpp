@@ -11,10 +11,10 @@
 namespace dculab::study {
 namespace {
 
-const std::string kRequests = "workload: {requests: 12, prompt_tokens: 200, output_tokens: 16}\n";
+const std::string kTwelveRequests = "workload: {requests: 12, prompt_tokens: 200, output_tokens: 16}\n";
 const std::string kRate = "output_tokens_per_second";
 
-SimulationQuestion question_of(const std::string& more) {
+SimulationQuestion simulated_question(const std::string& more) {
   return simulation_question(config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\n" + more)));
 }
@@ -26,24 +26,24 @@ SimulationAnswer answered(const SimulationQuestion& question, SimulatedIntervals
 TEST_CASE("a machine has the points that its stack takes, and swept machines name their own") {
   const std::string sizes = "kv_cache.block_size: [16, 64, 128]";
   const SimulationQuestion vllm =
-      question_of("machine: k100-ai\n" + kRequests + "sweep: {" + sizes + "}\nstack: vllm\n");
+      simulated_question("machine: k100-ai\n" + kTwelveRequests + "sweep: {" + sizes + "}\nstack: vllm\n");
   REQUIRE(vllm.sweeps.size() == 1);
   CHECK(vllm.sweeps[0].machine == "k100-ai");
   CHECK(vllm.sweeps[0].left_out == std::vector<std::string>{"16"});
   CHECK(vllm.num_points() == 2);
   CHECK_FALSE(vllm.kernels.empty());
   const SimulationQuestion swept =
-      question_of("machine: z100\n" + kRequests + "sweep: {machine: [z100, mi50-32gb], " + sizes + "}\n");
+      simulated_question("machine: z100\n" + kTwelveRequests + "sweep: {machine: [z100, mi50-32gb], " + sizes + "}\n");
   CHECK(swept.num_points() == 6);
   CHECK(swept.sweeps[0].left_out.empty());
 }
 
 TEST_CASE("the objective's best is named, and block sizes are judged with the model's own KV heads") {
   const SimulationQuestion question =
-      question_of("machine: z100\n" + kRequests +
-                  "sweep: {model.num_key_value_heads: [8, 2], kv_cache.block_size: [1, 16]}\n"
-                  "objective: {maximize: output_tokens_per_second}\n"
-                  "pareto: {minimize: [tpot_p50], maximize: [output_tokens_per_second]}\n");
+      simulated_question("machine: z100\n" + kTwelveRequests +
+                         "sweep: {model.num_key_value_heads: [8, 2], kv_cache.block_size: [1, 16]}\n"
+                         "objective: {maximize: output_tokens_per_second}\n"
+                         "pareto: {minimize: [tpot_p50], maximize: [output_tokens_per_second]}\n");
   const SimulationAnswer answer = answered(question);
   REQUIRE(answer.simulations.size() == 4);
   REQUIRE(answer.choice);
@@ -65,10 +65,10 @@ TEST_CASE("the objective's best is named, and block sizes are judged with the mo
 }
 
 TEST_CASE("limits that no point meets leave no best and no block size") {
-  const SimulationAnswer answer =
-      answered(question_of("machine: z100\n" + kRequests +
-                           "sweep: {kv_cache.block_size: [1, 16]}\n"
-                           "objective: {maximize: output_tokens_per_second, subject_to: {tpot_p50: \"<= 1 ns\"}}\n"));
+  const SimulationAnswer answer = answered(
+      simulated_question("machine: z100\n" + kTwelveRequests +
+                         "sweep: {kv_cache.block_size: [1, 16]}\n"
+                         "objective: {maximize: output_tokens_per_second, subject_to: {tpot_p50: \"<= 1 ns\"}}\n"));
   REQUIRE(answer.choice);
   CHECK_FALSE(answer.choice->best.has_value());
   CHECK(answer.choice->block_sizes.empty());
@@ -76,7 +76,7 @@ TEST_CASE("limits that no point meets leave no best and no block size") {
 }
 
 TEST_CASE("one point alone has intervals where they are asked for, and no choice without an objective") {
-  const SimulationQuestion question = question_of("machine: z100\n" + kRequests);
+  const SimulationQuestion question = simulated_question("machine: z100\n" + kTwelveRequests);
   CHECK(question.num_points() == 1);
   const SimulationAnswer with = answered(question, SimulatedIntervals::of_single_point), without = answered(question);
   CHECK_FALSE(with.simulations[0].intervals.empty());
@@ -84,7 +84,7 @@ TEST_CASE("one point alone has intervals where they are asked for, and no choice
   CHECK(with.simulations[0].figures == without.simulations[0].figures);
   CHECK_FALSE(with.choice.has_value());
   const SimulationAnswer several =
-      answered(question_of("machine: z100\n" + kRequests + "sweep: {kv_cache.block_size: [1, 16]}\n"),
+      answered(simulated_question("machine: z100\n" + kTwelveRequests + "sweep: {kv_cache.block_size: [1, 16]}\n"),
                SimulatedIntervals::of_single_point);
   for (const Simulation& each : several.simulations) CHECK(each.intervals.empty());
 }

@@ -5,21 +5,20 @@
 
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
+#include "tests/study/workloads.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& more) {
+config::Scenario llama_2_scenario(const std::string& more) {
   return config::read_scenario(
       "s.yaml", config::parse_value(
                     "s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: llama-2-7b\nmachine: z100\n" + more));
 }
 
-const std::string kStep = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
-const std::string kRequests = "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n";
 const std::string kSizes = "sweep: {kv_cache.block_size: [16, 32]}\n";
-const std::string kHeads = "sweep: {model.num_key_value_heads: [32, 8]}\n";
+const std::string kHeadSweep = "sweep: {model.num_key_value_heads: [32, 8]}\n";
 const std::string kDrafts =
     "engine: {speculative_config: {method: ngram, num_speculative_tokens: 2, acceptance: 0.7}}\n";
 const std::string kCompare =
@@ -27,12 +26,12 @@ const std::string kCompare =
 const std::string kAccuracy = "accuracy: {model: llama-2-7b, metric: perplexity}\n";
 const std::string kObjective = "objective: {maximize: tokens_per_second}\n";
 
-StudyKind kind(const std::string& more) { return kind_of(scenario_of(more)); }
+StudyKind kind(const std::string& more) { return kind_of(llama_2_scenario(more)); }
 
 TEST_CASE("what a scenario has besides its workload says what kind of question it asks") {
   CHECK(kind(kStep + kSizes) == StudyKind::steps);
-  CHECK(kind(kStep + kHeads + kAccuracy) == StudyKind::steps);
-  CHECK(kind(kRequests + kHeads + kAccuracy) == StudyKind::groups);
+  CHECK(kind(kStep + kHeadSweep + kAccuracy) == StudyKind::steps);
+  CHECK(kind(kRequests + kHeadSweep + kAccuracy) == StudyKind::groups);
   CHECK(kind(kStep + kCompare) == StudyKind::comparison);
   CHECK(kind(kStep + kDrafts) == StudyKind::drafts);
   CHECK(kind(kStep + kDrafts + kCompare) == StudyKind::drafts);
@@ -45,37 +44,37 @@ TEST_CASE("what a scenario has besides its workload says what kind of question i
 }
 
 TEST_CASE("requests are served in real time, unless a comparison or accuracy has a closed form for them") {
-  CHECK(is_served(scenario_of(kRequests)));
-  CHECK_FALSE(is_served(scenario_of(kStep)));
-  CHECK_FALSE(is_served(scenario_of(kRequests + kCompare)));
-  CHECK_FALSE(is_served(scenario_of(kRequests + kHeads + kAccuracy)));
+  CHECK(is_served(llama_2_scenario(kRequests)));
+  CHECK_FALSE(is_served(llama_2_scenario(kStep)));
+  CHECK_FALSE(is_served(llama_2_scenario(kRequests + kCompare)));
+  CHECK_FALSE(is_served(llama_2_scenario(kRequests + kHeadSweep + kAccuracy)));
 }
 
 TEST_CASE("what nothing answers is refused") {
   const auto refused = [](const std::string& more, const char* why) {
     CAPTURE(more);
-    CHECK_THROWS_WITH(refuse_unanswered(scenario_of(more)), ContainsSubstring(why));
+    CHECK_THROWS_WITH(refuse_unanswered(llama_2_scenario(more)), ContainsSubstring(why));
   };
   for (const std::string& answered : {kStep + kSizes, kStep + kCompare, kStep + kDrafts, kRequests + kCompare,
                                       kRequests + "objective: {maximize: output_tokens_per_second}\n"})
-    CHECK_NOTHROW(refuse_unanswered(scenario_of(answered)));
+    CHECK_NOTHROW(refuse_unanswered(llama_2_scenario(answered)));
   refused(kRequests, "requests are served by `dculab simulate`");
   refused(kStep + "sweep: {engine.batching: [continuous, static]}\n", "changes no price of a step");
   refused(kStep + kDrafts + kObjective, "a search over steps");
-  refused(kRequests + kDrafts + kHeads + kAccuracy, "a study with choose or accuracy");
+  refused(kRequests + kDrafts + kHeadSweep + kAccuracy, "a study with choose or accuracy");
   refused(kStep + kSizes + "choose: [kv_cache.block_size]\n", "choose: ");
   refused(kRequests + "objective: {maximize: max_sequences}\n", "no metric of served requests");
 }
 
 TEST_CASE("a search that takes long is refused without a journal, with the way out that there is") {
   const std::string drawn = "sweep: {workload.batch: {from: 1, to: 64, samples: ";
-  const config::Scenario large = scenario_of(kStep + drawn + "100000001}}\n");
+  const config::Scenario large = llama_2_scenario(kStep + drawn + "100000001}}\n");
   CHECK_THROWS_WITH(refuse_long(large, Journaled::no), ContainsSubstring("100000001 points take long") &&
                                                            ContainsSubstring("keep them with --journal FILE"));
   CHECK_THROWS_WITH(refuse_long(large, Journaled::not_alone),
                     ContainsSubstring("study it alone with --journal FILE, or sweep fewer"));
   CHECK_NOTHROW(refuse_long(large, Journaled::yes));
-  CHECK_NOTHROW(refuse_long(scenario_of(kStep + drawn + "100000000}}\n"), Journaled::no));
+  CHECK_NOTHROW(refuse_long(llama_2_scenario(kStep + drawn + "100000000}}\n"), Journaled::no));
 }
 
 }  // namespace

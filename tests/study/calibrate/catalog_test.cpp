@@ -15,12 +15,11 @@
 #include "study/validate/published_spread.hpp"
 #include "study/validate/validation.hpp"
 #include "tests/files/temporary_folder.hpp"
+#include "tests/study/published_points.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
 namespace {
-
-constexpr const char* kPoints = DCULAB_SOURCE_DIR "/tests/data/published_points.csv";
 
 // DCULAB_DATA for as long as it lives.
 class DataFolder {

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kProfiles = DCULAB_SOURCE_DIR "/tests/data/profiles/";
 
-ImportQuestion question_of(const std::string& file, const std::string& phase = "decode") {
+ImportQuestion import_question(const std::string& file, const std::string& phase = "decode") {
   ImportQuestion question;
   question.profile = kProfiles + file;
   question.scenario = config::read_scenario(
@@ -22,7 +22,7 @@ ImportQuestion question_of(const std::string& file, const std::string& phase = "
 }
 
 TEST_CASE("a decode's context grows by a token a step, and its time is until the next step") {
-  const ImportedProfile import = import_profile(question_of("rocprof_dculab.csv"));
+  const ImportedProfile import = import_profile(import_question("rocprof_dculab.csv"));
   CHECK(import.work.growth == 1);
   CHECK(import.choices.time == config::StepTime::period);
   REQUIRE(import.trace.steps.size() == 1);
@@ -35,7 +35,7 @@ TEST_CASE("a decode's context grows by a token a step, and its time is until the
 }
 
 TEST_CASE("growth and the end of a step are as asked") {
-  ImportQuestion question = question_of("nsys_vllm.csv");
+  ImportQuestion question = import_question("nsys_vllm.csv");
   question.growth = 0;
   question.time = config::StepTime::span;
   question.choices.steps_per_row = 1;
@@ -46,13 +46,13 @@ TEST_CASE("growth and the end of a step are as asked") {
 }
 
 TEST_CASE("new tokens that a step cannot have are refused before the profile is read") {
-  ImportQuestion decode = question_of("missing.csv");
+  ImportQuestion decode = import_question("missing.csv");
   decode.new_tokens = 2;
   CHECK_THROWS_WITH(import_profile(decode), ContainsSubstring("--new-tokens 2: a decode step has one new token"));
-  ImportQuestion prefill = question_of("missing.csv", "prefill");
+  ImportQuestion prefill = import_question("missing.csv", "prefill");
   prefill.new_tokens = 300;
   CHECK_THROWS_WITH(import_profile(prefill), ContainsSubstring("--new-tokens 300: more than --context 200"));
-  CHECK_THROWS_WITH(import_profile(question_of("missing.csv")), ContainsSubstring("missing.csv"));
+  CHECK_THROWS_WITH(import_profile(import_question("missing.csv")), ContainsSubstring("missing.csv"));
 }
 
 }  // namespace

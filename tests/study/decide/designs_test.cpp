@@ -14,16 +14,16 @@
 namespace dculab::study::test {
 namespace {
 
-const std::string kHead =
+const std::string kDesignHead =
     "schema: dculab/scenario/1\nquestion: What suits?\nmodel: llama-3-8b\nmachine: z100\n"
     "workload: {phase: decode, batch: 8, context_tokens: 4000}\n";
 
-[[nodiscard]] config::Scenario scenario_of(const std::string& yaml) {
-  return config::read_scenario("s.yaml", config::parse_yaml("s.yaml", kHead + yaml));
+[[nodiscard]] config::Scenario design_scenario(const std::string& yaml) {
+  return config::read_scenario("s.yaml", config::parse_yaml("s.yaml", kDesignHead + yaml));
 }
 
 TEST_CASE("each design gets the block size that suits it, and more bandwidth is never slower") {
-  const config::Scenario scenario = scenario_of(R"(sweep:
+  const config::Scenario scenario = design_scenario(R"(sweep:
   machine.memory.DRAM.bandwidth: [512 GB/s, 1 TB/s, 2 TB/s]
   kv_cache.block_size: [1, 16, 64]
 choose: [kv_cache.block_size]
@@ -47,11 +47,11 @@ choose: [kv_cache.block_size]
 }
 
 TEST_CASE("what nobody sweeps cannot be chosen, nor all that is swept") {
-  CHECK_THROWS_AS(refuse_undecided(scenario_of("sweep: {machine.memory.DRAM.bandwidth: [1 TB/s]}\n"
-                                               "choose: [kv_cache.block_size]\n")),
+  CHECK_THROWS_AS(refuse_undecided(design_scenario("sweep: {machine.memory.DRAM.bandwidth: [1 TB/s]}\n"
+                                                   "choose: [kv_cache.block_size]\n")),
                   InputError);
-  CHECK_THROWS_AS(refuse_undecided(scenario_of("sweep: {kv_cache.block_size: [1, 16]}\n"
-                                               "choose: [kv_cache.block_size]\n")),
+  CHECK_THROWS_AS(refuse_undecided(design_scenario("sweep: {kv_cache.block_size: [1, 16]}\n"
+                                                   "choose: [kv_cache.block_size]\n")),
                   InputError);
 }
 
@@ -65,7 +65,7 @@ compare:
 )";
 
 TEST_CASE("the best variant is named for each workload") {
-  const config::Scenario scenario = scenario_of(kCompare);
+  const config::Scenario scenario = design_scenario(kCompare);
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   const sim::Machine machine = resolve_machine(scenario, "z100");
   const std::vector<ComparedPoint> points = compared_points(scenario, sweep, "z100", machine);
@@ -95,7 +95,7 @@ TEST_CASE("models and formats are asked about, block sizes are chosen") {
   std::string yaml = kCompare;
   yaml.replace(yaml.find("{workload.batch: [1, 8]}"), 24,
                "{model: [llama-3-8b, llama-2-7b], kv_cache.dtype: [f16, int8], kv_cache.block_size: [1, 16, 32]}");
-  const config::Scenario scenario = scenario_of(yaml);
+  const config::Scenario scenario = design_scenario(yaml);
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);
   const sim::Machine machine = resolve_machine(scenario, "z100");
   const std::vector<BestVariant> best =
@@ -107,7 +107,7 @@ TEST_CASE("models and formats are asked about, block sizes are chosen") {
 }
 
 TEST_CASE("a variant that memory has no room for is not the best") {
-  const config::Scenario scenario = scenario_of(R"(compare:
+  const config::Scenario scenario = design_scenario(R"(compare:
   baseline: F16 keys and values
   source: none
   variants:
@@ -126,7 +126,7 @@ TEST_CASE("a variant that memory has no room for is not the best") {
 }
 
 TEST_CASE("a published figure is judged beside what is predicted, and nothing is called the best then") {
-  const config::Scenario scenario = scenario_of(kCompare + R"(  reported:
+  const config::Scenario scenario = design_scenario(kCompare + R"(  reported:
     - {variant: FP8, metric: step_time, change: -10 %}
 )");
   const std::vector<config::SweepPoint> sweep = config::sweep_points(scenario);

@@ -9,7 +9,7 @@
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& more) {
+config::Scenario drafted_scenario(const std::string& more) {
   return config::read_scenario(
       "s.yaml",
       config::parse_value("s.yaml",
@@ -19,21 +19,22 @@ config::Scenario scenario_of(const std::string& more) {
                               more));
 }
 
-const std::string kStep = "workload: {phase: decode, batch: 3, context_tokens: 500}\n";
-const std::string kRequests = "workload: {requests: 40, prompt_tokens: 300, output_tokens: 101}\n";
+const std::string kDraftedStep = "workload: {phase: decode, batch: 3, context_tokens: 500}\n";
+const std::string kFortyRequests = "workload: {requests: 40, prompt_tokens: 300, output_tokens: 101}\n";
 
 DraftPoint point_of(const std::string& more) {
-  return draft_point({{}, scenario_of(more)}, resolve_machine("h100-sxm"));
+  return draft_point({{}, drafted_scenario(more)}, resolve_machine("h100-sxm"));
 }
 
 TEST_CASE("a scenario that drafts is such a study, unless it asks what a search or a simulation answers") {
-  CHECK(is_draft_study(scenario_of(kStep)));
-  CHECK_FALSE(is_draft_study(scenario_of(kRequests)));
-  CHECK_FALSE(is_draft_study(scenario_of(kStep + "choose: kv_cache.block_size\nsweep: {kv_cache.block_size: [16]}\n")));
+  CHECK(is_draft_study(drafted_scenario(kDraftedStep)));
+  CHECK_FALSE(is_draft_study(drafted_scenario(kFortyRequests)));
+  CHECK_FALSE(is_draft_study(
+      drafted_scenario(kDraftedStep + "choose: kv_cache.block_size\nsweep: {kv_cache.block_size: [16]}\n")));
 }
 
 TEST_CASE("drafts of served requests are judged in the middle of an answer, as many at a time as are served") {
-  const DraftPoint step = point_of(kStep), served = point_of(kRequests);
+  const DraftPoint step = point_of(kDraftedStep), served = point_of(kFortyRequests);
   CHECK(step.question.context == 500);
   CHECK(step.batch == 3);
   CHECK(served.question.context == 351);
@@ -42,8 +43,8 @@ TEST_CASE("drafts of served requests are judged in the middle of an answer, as m
 }
 
 TEST_CASE("points that draft nothing, or more than the model's context holds, are refused") {
-  const auto swept =
-      config::sweep_points(scenario_of(kStep + "sweep: {engine.speculative_config.num_speculative_tokens: [0]}\n"));
+  const auto swept = config::sweep_points(
+      drafted_scenario(kDraftedStep + "sweep: {engine.speculative_config.num_speculative_tokens: [0]}\n"));
   CHECK_THROWS_WITH(draft_point(swept.front(), resolve_machine("h100-sxm")), ContainsSubstring("leave 0 out"));
   CHECK_THROWS_WITH(point_of("workload: {phase: decode, batch: 1, context_tokens: 4095}\n"),
                     ContainsSubstring("4097 tokens, drafts among them"));
@@ -51,9 +52,9 @@ TEST_CASE("points that draft nothing, or more than the model's context holds, ar
 
 TEST_CASE("advice is given for each value of the other axes, batch by batch and draft by draft") {
   const DraftStudy study =
-      study_drafts(scenario_of(kStep + "sweep:\n  engine.speculative_config.acceptance: [0.2, 0.9]\n"
-                                       "  workload.batch: [1, 64]\n"
-                                       "  engine.speculative_config.num_speculative_tokens: [1, 3, 5]\n"),
+      study_drafts(drafted_scenario(kDraftedStep + "sweep:\n  engine.speculative_config.acceptance: [0.2, 0.9]\n"
+                                                   "  workload.batch: [1, 64]\n"
+                                                   "  engine.speculative_config.num_speculative_tokens: [1, 3, 5]\n"),
                    "h100-sxm");
   REQUIRE(study.points.size() == 12);
   REQUIRE(study.outcomes.size() == 12);

@@ -15,7 +15,7 @@
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& model, const std::string& heads, const std::string& accuracy) {
+config::Scenario group_scenario(const std::string& model, const std::string& heads, const std::string& accuracy) {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
                                                   "\nmachine: k100-ai\nweights: f16\n"
@@ -25,7 +25,7 @@ config::Scenario scenario_of(const std::string& model, const std::string& heads,
                                                   accuracy + "}\n"));
 }
 
-const std::string kHeads = "[4, 32, 16, 8]";  // of 32 query heads: groups of 8, 1, 2 and 4
+const std::string kHeadCounts = "[4, 32, 16, 8]";  // of 32 query heads: groups of 8, 1, 2 and 4
 
 // Losses by group size.
 AccuracyCurve curve_of(const std::map<int, double>& losses) {
@@ -36,7 +36,8 @@ AccuracyCurve curve_of(const std::map<int, double>& losses) {
 }
 
 GroupChoice chosen_with(const std::map<int, double>& losses, const std::string& accuracy) {
-  return choose_group(scenario_of("llama-2-7b", kHeads, accuracy), curve_of(losses), resolve_machine("k100-ai"));
+  return choose_group(group_scenario("llama-2-7b", kHeadCounts, accuracy), curve_of(losses),
+                      resolve_machine("k100-ai"));
 }
 
 // The most KV heads of those that may be had that are within `given_up` of the fastest of these.
@@ -100,8 +101,8 @@ TEST_CASE("KV heads whose accuracy nobody measured are not chosen, and stand on 
 }
 
 TEST_CASE("where no choice fits in memory there is none, and nothing to lean on") {
-  const GroupChoice choices =
-      choose_group(scenario_of("llama-13b", "[40, 20]", "tolerance: 5 %"), curve_of(kLosses), resolve_machine("mi50"));
+  const GroupChoice choices = choose_group(group_scenario("llama-13b", "[40, 20]", "tolerance: 5 %"), curve_of(kLosses),
+                                           resolve_machine("mi50"));
   for (const VariantCost& cost : choices.costs) CHECK_FALSE(cost.fits());
   CHECK(choices.evaluated[0].figure == 0);
   CHECK_FALSE(choices.verdict.has_value());
@@ -112,7 +113,7 @@ TEST_CASE("where no choice fits in memory there is none, and nothing to lean on"
 }
 
 TEST_CASE("only KV heads are weighed against accuracy, of requests that are served") {
-  config::Scenario scenario = scenario_of("llama-2-7b", kHeads, "tolerance: 5 %");
+  config::Scenario scenario = group_scenario("llama-2-7b", kHeadCounts, "tolerance: 5 %");
   CHECK_NOTHROW(require_swept_heads(scenario));
   scenario.workload.kind = config::WorkloadKind::step;
   CHECK_THROWS_WITH(require_swept_heads(scenario), ContainsSubstring("speed is that of the batch that fits"));

@@ -8,7 +8,7 @@
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& config) {
+config::Scenario advice_scenario(const std::string& config) {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml",
                                     "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: h100-sxm\n"
@@ -17,8 +17,8 @@ config::Scenario scenario_of(const std::string& config) {
                                         config + "}\n"));
 }
 
-DraftQuestion question_of(const std::string& config) {
-  const config::Scenario scenario = scenario_of(config);
+DraftQuestion advice_question(const std::string& config) {
+  const config::Scenario scenario = advice_scenario(config);
   const sim::Machine machine = resolve_machine(scenario, "h100-sxm");
   const ModelShape model = resolve_model(scenario);
   const EngineOptions options = resolve_options(scenario, model, machine);
@@ -26,7 +26,7 @@ DraftQuestion question_of(const std::string& config) {
 }
 
 DraftQuestion by_a_model() {
-  return question_of("{method: draft_model, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.8}");
+  return advice_question("{method: draft_model, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.8}");
 }
 
 TEST_CASE("measured times are judged as they are") {
@@ -91,7 +91,7 @@ TEST_CASE("of drafts that are alike the one with the fewest tokens is best, and 
 
 TEST_CASE("a tree of Medusa's guesses yields more tokens than its likeliest chain, for a longer step") {
   const DraftQuestion question =
-      question_of("{method: medusa, speculative_token_tree: 3x2, acceptance: {by_rank: [0.6, 0.3, 0.1]}}");
+      advice_question("{method: medusa, speculative_token_tree: 3x2, acceptance: {by_rank: [0.6, 0.3, 0.1]}}");
   const DraftOutcome tree = judge(question, question.options.speculative_config.shape, 4);
   const DraftOutcome chain = judge(question, chain_shape(2), 4);
   CHECK(tree.tokens > chain.tokens);

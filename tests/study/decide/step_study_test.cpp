@@ -11,20 +11,20 @@
 namespace dculab::study {
 namespace {
 
-const std::string kDecode = "workload: {phase: decode, batch: 32, context_tokens: 1000}\n";
+const std::string kDecodeOf32 = "workload: {phase: decode, batch: 32, context_tokens: 1000}\n";
 
-config::Scenario scenario_of(const std::string& more) {
+config::Scenario step_scenario(const std::string& more) {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\n" + more));
 }
 
 StepStudy studied(const std::string& more, double within = 0) {
-  const config::Scenario scenario = scenario_of(more);
+  const config::Scenario scenario = step_scenario(more);
   return study_steps(scenario, resolve_machine(scenario, scenario.machines.front()), within);
 }
 
 TEST_CASE("every point has its figures, and a small sweep its ops") {
-  const StepStudy study = studied("machine: z100\n" + kDecode +
+  const StepStudy study = studied("machine: z100\n" + kDecodeOf32 +
                                   "sweep: {model.num_key_value_heads: [8, 4], kv_cache.block_size: [1, 16]}\n");
   CHECK(study.model == "llama-3-8b");
   REQUIRE(study.points.size() == 4);
@@ -46,7 +46,7 @@ TEST_CASE("every point has its figures, and a small sweep its ops") {
 }
 
 TEST_CASE("without accuracy the model's own KV heads are kept, and it is open what fewer of them cost") {
-  const StepStudy study = studied("machine: z100\n" + kDecode +
+  const StepStudy study = studied("machine: z100\n" + kDecodeOf32 +
                                   "sweep: {model.num_key_value_heads: [8, 4], kv_cache.block_size: [1, 16]}\n");
   REQUIRE(study.decision);
   CHECK(study.decision->choice == sim::Choice{8, 16});
@@ -55,18 +55,18 @@ TEST_CASE("without accuracy the model's own KV heads are kept, and it is open wh
   CHECK(study.causes.size() == 4);
   CHECK(study.causes.at({4, 16}).kv_bytes < study.causes.at({8, 16}).kv_bytes);
   CHECK_FALSE(study.sensitivity.has_value());
-  CHECK_FALSE(studied("machine: z100\n" + kDecode + "sweep: {kv_cache.block_size: [1, 16]}\n").leaves_heads_open());
+  CHECK_FALSE(studied("machine: z100\n" + kDecodeOf32 + "sweep: {kv_cache.block_size: [1, 16]}\n").leaves_heads_open());
 }
 
 TEST_CASE("accuracy that was measured closes the question") {
-  const StepStudy study =
-      studied("machine: z100\n" + kDecode + "sweep: {model.num_key_value_heads: [8, 4]}\naccuracy: {model: t5-xxl}\n");
+  const StepStudy study = studied("machine: z100\n" + kDecodeOf32 +
+                                  "sweep: {model.num_key_value_heads: [8, 4]}\naccuracy: {model: t5-xxl}\n");
   REQUIRE(study.question.accuracy);
   CHECK_FALSE(study.leaves_heads_open());
 }
 
 TEST_CASE("one point leaves nothing to choose") {
-  const StepStudy study = studied("machine: z100\n" + kDecode, 2);
+  const StepStudy study = studied("machine: z100\n" + kDecodeOf32, 2);
   CHECK(study.points.size() == 1);
   CHECK(study.choices.size() == 1);
   CHECK_FALSE(study.decision.has_value());
@@ -74,7 +74,7 @@ TEST_CASE("one point leaves nothing to choose") {
 }
 
 TEST_CASE("asked for, the figures that change the recommendation are found within their range") {
-  const StepStudy study = studied("machine: z100\n" + kDecode + "sweep: {kv_cache.block_size: [1, 64]}\n", 3);
+  const StepStudy study = studied("machine: z100\n" + kDecodeOf32 + "sweep: {kv_cache.block_size: [1, 64]}\n", 3);
   REQUIRE(study.sensitivity);
   CHECK(study.sensitivity->within == 3);
   CHECK(study.sensitivity->choice == "8 KV heads, block " + std::to_string(study.decision->choice.block_size));
@@ -89,7 +89,7 @@ TEST_CASE("asked for, the figures that change the recommendation are found withi
 
 TEST_CASE("block sizes that the stack's kernels do not take are left out, and its choice is among the others") {
   const StepStudy study =
-      studied("machine: k100-ai\nstack: vllm\n" + kDecode + "sweep: {kv_cache.block_size: [16, 64, 128]}\n");
+      studied("machine: k100-ai\nstack: vllm\n" + kDecodeOf32 + "sweep: {kv_cache.block_size: [16, 64, 128]}\n");
   CHECK(study.left_out == std::vector<std::string>{"16"});
   CHECK(study.points.size() == 2);
   REQUIRE(study.decision);
@@ -97,7 +97,7 @@ TEST_CASE("block sizes that the stack's kernels do not take are left out, and it
 }
 
 TEST_CASE("what our own kernels do not do is told once for points that are alike in it") {
-  const StepStudy study = studied("machine: z100\nweights: f16\nkv_cache: {dtype: f32}\n" + kDecode +
+  const StepStudy study = studied("machine: z100\nweights: f16\nkv_cache: {dtype: f32}\n" + kDecodeOf32 +
                                   "sweep: {workload.batch: [1, 2, 4]}\n");
   CHECK(std::ranges::count_if(study.unserved, [](const std::string& what) {
           return what.find("kv_cache_dtype f32 is not supported on the GPU") != std::string::npos;
@@ -105,8 +105,8 @@ TEST_CASE("what our own kernels do not do is told once for points that are alike
 }
 
 TEST_CASE("models are compared, not recommended, and the answer stands alone") {
-  const StepStudy study =
-      studied("machine: k100-ai\n" + kDecode + "sweep: {model: [llama-3-8b, llama-2-7b], workload.batch: [1, 8]}\n");
+  const StepStudy study = studied("machine: k100-ai\n" + kDecodeOf32 +
+                                  "sweep: {model: [llama-3-8b, llama-2-7b], workload.batch: [1, 8]}\n");
   REQUIRE(study.models);
   CHECK(study.models->batches == std::vector{1, 8});
   REQUIRE(study.models->comparisons.size() == 1);

@@ -8,7 +8,7 @@
 namespace dculab::study {
 namespace {
 
-LatentFormsQuestion question_of(const std::string& model, const std::string& more = "") {
+LatentFormsQuestion latent_question(const std::string& model, const std::string& more = "") {
   return {.scenario = config::read_scenario(
               "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
                                                           "\nmachine: z100\nworkload: {phase: decode, batch: 2, "
@@ -19,7 +19,7 @@ LatentFormsQuestion question_of(const std::string& model, const std::string& mor
 }
 
 TEST_CASE("a decode absorbs, and the rows go up to the whole context") {
-  const LatentFormsAnswer answer = compare_latent_forms(question_of("deepseek-v2-lite"));
+  const LatentFormsAnswer answer = compare_latent_forms(latent_question("deepseek-v2-lite"));
   std::vector<int> new_tokens;
   for (const sim::LatentForms& row : answer.rows) new_tokens.push_back(row.new_tokens);
   CHECK(new_tokens == std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4000});
@@ -29,7 +29,7 @@ TEST_CASE("a decode absorbs, and the rows go up to the whole context") {
 }
 
 TEST_CASE("a model without latent attention is refused") {
-  CHECK_THROWS_WITH(compare_latent_forms(question_of("llama-3-8b")), ContainsSubstring("has no latent attention"));
+  CHECK_THROWS_WITH(compare_latent_forms(latent_question("llama-3-8b")), ContainsSubstring("has no latent attention"));
 }
 
 }  // namespace

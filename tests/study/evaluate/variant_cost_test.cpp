@@ -19,7 +19,7 @@ VariantCost cost_with(const std::string& more) {
   return cost_of(scenario, resolve_machine(scenario, "z100"));
 }
 
-const std::string kRequests = "workload: {requests: 8, prompt_tokens: 200, output_tokens: 50}\n";
+const std::string kLongRequests = "workload: {requests: 8, prompt_tokens: 200, output_tokens: 50}\n";
 
 TEST_CASE("a step's rate follows from its time, and a batch without room is priced all the same") {
   const VariantCost four = cost_with("workload: {phase: decode, batch: 4, context_tokens: 1000}\n");
@@ -33,7 +33,7 @@ TEST_CASE("a step's rate follows from its time, and a batch without room is pric
 }
 
 TEST_CASE("a run's rates are those of all its requests, and its shares are its time") {
-  const VariantCost run = cost_with(kRequests);
+  const VariantCost run = cost_with(kLongRequests);
   const double time = run.figures.at("total_time");
   CHECK(run.batch == 8);
   CHECK(run.batch_limit == "requests");
@@ -45,8 +45,8 @@ TEST_CASE("a run's rates are those of all its requests, and its shares are its t
 }
 
 TEST_CASE("a change is against the baseline, and the intervals of figure and change hold them") {
-  const VariantCost baseline = cost_with(kRequests);
-  const VariantCost variant = cost_with("kv_cache: {block_size: 1}\n" + kRequests);
+  const VariantCost baseline = cost_with(kLongRequests);
+  const VariantCost variant = cost_with("kv_cache: {block_size: 1}\n" + kLongRequests);
   for (const char* metric : {"total_time", "output_tokens_per_second"}) {
     CAPTURE(metric);
     const double change = change_of(metric, variant, baseline);
@@ -66,7 +66,7 @@ TEST_CASE("a change is against the baseline, and the intervals of figure and cha
 TEST_CASE("what the engine refuses of a KV cache is asked of the devices of each pool, not of the whole model") {
   const auto refuses_division = [](const std::string& tensor_parallel_size) {
     const VariantCost cost =
-        cost_with("weights: f16\nkv_cache: {dtype: kvquant2}\n" + kRequests +
+        cost_with("weights: f16\nkv_cache: {dtype: kvquant2}\n" + kLongRequests +
                   "deployment: {prefill_replicas: 1, decode_replicas: 1, kv_transfer: {bandwidth: 10 GB/s}, "
                   "tensor_parallel_size: " +
                   tensor_parallel_size + "}\n");

@@ -9,7 +9,7 @@
 namespace dculab::study {
 namespace {
 
-EvaluationQuestion question_of(const std::string& text_file = "a.txt") {
+EvaluationQuestion evaluation_question(const std::string& text_file = "a.txt") {
   EvaluationQuestion question;
   question.models = {"dculab-tiny"};
   question.tasks.text_file = text_file;
@@ -19,7 +19,7 @@ EvaluationQuestion question_of(const std::string& text_file = "a.txt") {
 }
 
 TEST_CASE("a model has a row for each way to run it that its weights go with") {
-  EvaluationQuestion question = question_of();
+  EvaluationQuestion question = evaluation_question();
   question.kv_cache_dtypes = {Dtype::f16, Dtype::f32};
   question.activations = {ActivationMode::exact, ActivationMode::int8, ActivationMode::bf16};
   const std::vector<EvaluationRow> rows = evaluation_rows(question);
@@ -36,8 +36,8 @@ TEST_CASE("what cannot be judged is refused before a model is loaded") {
   const auto refused = [](const EvaluationQuestion& question, const std::string& why) {
     CHECK_THROWS_WITH(refuse_unjudgeable(question, evaluation_rows(question)), ContainsSubstring(why));
   };
-  refused(question_of(""), "there is nothing to judge");
-  EvaluationQuestion compares = question_of();
+  refused(evaluation_question(""), "there is nothing to judge");
+  EvaluationQuestion compares = evaluation_question();
   compares.tasks.num_prompts = 3;
   refused(compares, "add what drafts");
   compares.drafter = DraftChoice{{.method = SpeculativeMethod::ngram,
@@ -45,11 +45,11 @@ TEST_CASE("what cannot be judged is refused before a model is loaded") {
                                   .rejection_sample_method = RejectionSampleMethod::synthetic},
                                  ""};
   refused(compares, "synthetic gives other texts");
-  EvaluationQuestion against = question_of("");
+  EvaluationQuestion against = evaluation_question("");
   against.tasks.question_files = {"q.jsonl"};
   against.tasks.reference = "dculab-tiny";
   refused(against, "predictions are compared over a text");
-  EvaluationQuestion dropping = question_of();
+  EvaluationQuestion dropping = evaluation_question();
   dropping.retentions = {{.policy = RetentionPolicy::window, .window_tokens = 16}};
   refused(dropping, "a cache that drops tokens is judged token by token; add --stream");
   dropping.tasks.mode = engine::ScoringMode::streamed;
@@ -74,7 +74,7 @@ TEST_CASE("a text is judged against a reference, with the window and the context
   const files::test::TemporaryFolder folder;
   std::string text;
   for (int line = 0; line < 12; ++line) text += "Once upon a time there were " + std::to_string(line) + " foxes.\n";
-  EvaluationQuestion question = question_of(folder.write("text.txt", text));
+  EvaluationQuestion question = evaluation_question(folder.write("text.txt", text));
   question.tasks.reference = "dculab-tiny";
   question.kv_cache_dtypes = {Dtype::f32};
   question.max_position_embeddings = 2000;
@@ -95,14 +95,15 @@ TEST_CASE("a text is judged against a reference, with the window and the context
 
 TEST_CASE("drafts that look tokens up change no text") {
   const files::test::TemporaryFolder folder;
-  EvaluationQuestion question = question_of(folder.write("text.txt", "Once upon a time there was a fox, a red fox.\n"));
+  EvaluationQuestion question =
+      evaluation_question(folder.write("text.txt", "Once upon a time there was a fox, a red fox.\n"));
   question.drafter = DraftChoice{{.method = SpeculativeMethod::ngram, .shape = chain_shape(2)}, ""};
   question.tasks.num_prompts = 2;
   question.tasks.max_tokens = 4;
   const EvaluationAnswer answer = evaluate_models(question, [](const std::string&, double) {});
   REQUIRE(answer.rows.front().speculation);
   CHECK(answer.rows.front().speculation->num_identical == answer.rows.front().speculation->num_texts);
-  EvaluationQuestion short_text = question_of(folder.write("short.txt", "a"));
+  EvaluationQuestion short_text = evaluation_question(folder.write("short.txt", "a"));
   CHECK_THROWS_WITH(evaluate_models(short_text, [](const std::string&, double) {}),
                     ContainsSubstring("has fewer than two tokens"));
 }

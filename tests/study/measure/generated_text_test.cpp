@@ -8,7 +8,7 @@
 namespace dculab::study {
 namespace {
 
-TextQuestion question_of(const std::string& prompt) {
+TextQuestion text_question(const std::string& prompt) {
   TextQuestion question;
   question.model = "dculab-tiny";
   question.prompt = prompt;
@@ -21,7 +21,7 @@ TextQuestion question_of(const std::string& prompt) {
 
 TEST_CASE("a prompt file has a prompt in each line that is not empty") {
   const files::test::TemporaryFolder folder;
-  TextQuestion question = question_of("alone");
+  TextQuestion question = text_question("alone");
   CHECK(read_prompts(question) == std::vector<std::string>{"alone"});
   question.prompts_file = folder.write("two.txt", "Once upon a time\n\nTom and Lena\n");
   CHECK(read_prompts(question) == std::vector<std::string>{"Once upon a time", "Tom and Lena"});
@@ -30,7 +30,7 @@ TEST_CASE("a prompt file has a prompt in each line that is not empty") {
 }
 
 TEST_CASE("each sample has its prompt, and the stream has the text") {
-  TextQuestion question = question_of("Once upon a time");
+  TextQuestion question = text_question("Once upon a time");
   question.n = 2;
   question.temperature = 0.8;
   std::string streamed;
@@ -46,7 +46,7 @@ TEST_CASE("each sample has its prompt, and the stream has the text") {
 }
 
 TEST_CASE("samples that cannot share the blocks of their prompt are refused before a model is loaded") {
-  TextQuestion question = question_of("Once upon a time");
+  TextQuestion question = text_question("Once upon a time");
   question.model = "no-such-model";
   question.n = 2;
   question.generator.engine.kv_cache_dtype = Dtype::kivi4;
@@ -56,7 +56,7 @@ TEST_CASE("samples that cannot share the blocks of their prompt are refused befo
 TEST_CASE("prompts that were not served are counted, and the first is named") {
   engine::Generation generation;
   generation.completions.resize(6);
-  TextQuestion question = question_of("");
+  TextQuestion question = text_question("");
   question.n = 2;
   question.prompts_file = "prompts.txt";
   CHECK_NOTHROW(refuse_unserved_prompts(question, generation));

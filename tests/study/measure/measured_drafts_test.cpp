@@ -15,7 +15,7 @@ namespace {
 
 const std::string kForced = "rejection_sample_method: synthetic, synthetic_acceptance_rates: [0.8]";
 
-config::Scenario scenario_of(const std::string& config, const std::string& sweep = "") {
+config::Scenario drafted_scenario(const std::string& config, const std::string& sweep = "") {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml",
                                     "schema: dculab/scenario/1\nquestion: q\nmodel: dculab-tiny\nmachine: host\n"
@@ -27,7 +27,8 @@ config::Scenario scenario_of(const std::string& config, const std::string& sweep
 }
 
 config::Scenario forced(const std::string& sweep = "") {
-  return scenario_of("method: draft_model, model: dculab-tiny-draft, num_speculative_tokens: 2, " + kForced, sweep);
+  return drafted_scenario("method: draft_model, model: dculab-tiny-draft, num_speculative_tokens: 2, " + kForced,
+                          sweep);
 }
 
 // A machine that no machine beats, so that no step is refused.
@@ -46,9 +47,9 @@ std::vector<int> batches_of(const std::vector<engine::BenchPoint>& steps) {
 
 TEST_CASE("drafts are measured that a draft model makes and that are accepted as asked") {
   CHECK_NOTHROW(require_measurable_drafts(forced()));
-  CHECK_THROWS_WITH(require_measurable_drafts(scenario_of("method: ngram, num_speculative_tokens: 2, " + kForced)),
+  CHECK_THROWS_WITH(require_measurable_drafts(drafted_scenario("method: ngram, num_speculative_tokens: 2, " + kForced)),
                     ContainsSubstring("runs method draft_model at every point"));
-  CHECK_THROWS_WITH(require_measurable_drafts(scenario_of(
+  CHECK_THROWS_WITH(require_measurable_drafts(drafted_scenario(
                         "method: draft_model, model: dculab-tiny-draft, num_speculative_tokens: 2, acceptance: 0.8")),
                     ContainsSubstring("agree on nothing"));
   const config::Scenario swept =

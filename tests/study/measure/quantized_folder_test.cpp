@@ -5,11 +5,11 @@
 #include "model/folder/model_config.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/model_folders.hpp"
 
 namespace dculab::study {
 namespace {
 
-const std::string kModel = DCULAB_SOURCE_DIR "/tests/golden/llama/text";  // hidden size 32: groups of 16
 using engine::QuantizationMethod;
 
 TEST_CASE("bits and groups that nobody asked for are those of the method") {
@@ -30,9 +30,9 @@ TEST_CASE("bits and groups that nobody asked for are those of the method") {
   CHECK(once.num_threads == 3);
 }
 
-QuantizeQuestion question_of(const files::test::TemporaryFolder& folder) {
+QuantizeQuestion quantize_question(const files::test::TemporaryFolder& folder) {
   QuantizeQuestion question;
-  question.model = kModel;
+  question.model = kTextModel;
   question.threads = 1;
   question.output = folder.path("model");
   return question;
@@ -44,7 +44,7 @@ QuantizedAnswer quantize_quietly(const QuantizeQuestion& question) {
 
 TEST_CASE("matrices are quantized, and the folder says so") {
   const files::test::TemporaryFolder folder;
-  QuantizeQuestion question = question_of(folder);
+  QuantizeQuestion question = quantize_question(folder);
   question.weights = WeightChoices{.method = QuantizationMethod::rtn, .group_size = 16};
   const QuantizedAnswer answer = quantize_quietly(question);
   REQUIRE(answer.model);
@@ -59,9 +59,9 @@ TEST_CASE("matrices are quantized, and the folder says so") {
 
 TEST_CASE("scales of an FP8 KV cache are found on the text, of weights that stay as they are") {
   const files::test::TemporaryFolder folder;
-  QuantizeQuestion question = question_of(folder);
+  QuantizeQuestion question = quantize_question(folder);
   question.kv_cache_dtype = Dtype::fp8_e4m3;
-  question.calibration_file = kModel + "/prompt.txt";
+  question.calibration_file = kTextModel + "/prompt.txt";
   question.calibration_tokens = 5;
   const QuantizedAnswer answer = quantize_quietly(question);
   CHECK_FALSE(answer.model);
@@ -77,7 +77,7 @@ TEST_CASE("what cannot be quantized is refused, and no folder is left behind") {
     CHECK_THROWS_WITH(quantize_quietly(question), ContainsSubstring(why));
     CHECK_FALSE(std::filesystem::exists(folder.path("model")));
   };
-  QuantizeQuestion question = question_of(folder);
+  QuantizeQuestion question = quantize_question(folder);
   question.weights = WeightChoices{.method = QuantizationMethod::gptq, .group_size = 16};
   refused(question, "gptq needs calibration text");
   question.calibration_file = folder.write("empty.txt", "");

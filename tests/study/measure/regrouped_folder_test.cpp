@@ -5,16 +5,16 @@
 #include "model/folder/model_config.hpp"
 #include "tests/files/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/model_folders.hpp"
 
 namespace dculab::study {
 namespace {
 
-const std::string kModel = DCULAB_SOURCE_DIR "/tests/golden/llama/text";  // 4 query heads, a tokenizer
 using engine::GroupingMethod;
 
-RegroupQuestion question_of(const files::test::TemporaryFolder& folder, GroupingMethod method) {
+RegroupQuestion regroup_question(const files::test::TemporaryFolder& folder, GroupingMethod method) {
   RegroupQuestion question;
-  question.model = kModel;
+  question.model = kTextModel;
   question.options.method = method;
   question.options.num_key_value_heads = 1;
   question.num_threads = 1;
@@ -43,7 +43,7 @@ TEST_CASE("what options are called is read back as what they are") {
 
 TEST_CASE("neighbours become one without a text, and the folder has the new number of heads") {
   const files::test::TemporaryFolder folder;
-  const RegroupedFolder made = regroup_quietly(question_of(folder, GroupingMethod::mean));
+  const RegroupedFolder made = regroup_quietly(regroup_question(folder, GroupingMethod::mean));
   CHECK(made.before.heads().num_key_value_heads > 1);
   CHECK(made.calibration_tokens == 0);
   CHECK(made.result.layers.size() == static_cast<std::size_t>(made.before.num_layers()));
@@ -52,7 +52,7 @@ TEST_CASE("neighbours become one without a text, and the folder has the new numb
 
 TEST_CASE("similar heads are found on the text, of which no more is read than asked for") {
   const files::test::TemporaryFolder folder;
-  RegroupQuestion question = question_of(folder, GroupingMethod::similarity);
+  RegroupQuestion question = regroup_question(folder, GroupingMethod::similarity);
   question.calibration = folder.write("text.txt", long_text());
   question.calibration_tokens = 100;
   double last = 0;
@@ -71,14 +71,14 @@ TEST_CASE("what cannot be regrouped is refused, and no folder is left behind") {
     CHECK_THROWS_WITH(regroup_quietly(question), ContainsSubstring(why));
     CHECK_FALSE(std::filesystem::exists(folder.path("model")));
   };
-  refused(question_of(folder, GroupingMethod::similarity), "--calibration is missing");
-  RegroupQuestion compared = question_of(folder, GroupingMethod::similarity);
+  refused(regroup_question(folder, GroupingMethod::similarity), "--calibration is missing");
+  RegroupQuestion compared = regroup_question(folder, GroupingMethod::similarity);
   compared.calibration = folder.write("few.txt", "Once upon a time.");
   refused(compared, "too few to compare heads; give at least 64");
   compared.options.compared = engine::ComparedHeads::query;
   compared.options.similarity = engine::HeadSimilarity::svd;
   refused(compared, "--similarity svd is of K and V; with --compare query use");
-  RegroupQuestion many = question_of(folder, GroupingMethod::mean);
+  RegroupQuestion many = regroup_question(folder, GroupingMethod::mean);
   many.options.num_key_value_heads = 3;
   refused(many, "--kv-heads");
 }

@@ -5,15 +5,13 @@
 
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
+#include "tests/study/workloads.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
 namespace {
 
-const std::string kStep = "workload: {phase: decode, batch: 4, context_tokens: 500}\n";
-const std::string kRequests = "workload: {requests: 8, prompt_tokens: 100, output_tokens: 20}\n";
-
-config::Scenario scenario_of(const std::string& more) {
+config::Scenario llama_3_scenario(const std::string& more) {
   return config::read_scenario(
       "s.yaml", config::parse_value(
                     "s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: z100\n" + more));
@@ -22,7 +20,7 @@ config::Scenario scenario_of(const std::string& more) {
 // What is refused of a sweep; "" where nothing is.
 std::string refusal(const std::string& workload, const std::string& axis) {
   try {
-    refuse_idle_axes(scenario_of(workload + "sweep: {" + axis + "}\n"));
+    refuse_idle_axes(llama_3_scenario(workload + "sweep: {" + axis + "}\n"));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -61,8 +59,8 @@ TEST_CASE("what is asked about the points, and how they are measured, changes no
 
 TEST_CASE("a variant of a comparison that changes no price is refused by its name, however requests are served") {
   const auto compared = [](const std::string& workload, const std::string& changes) {
-    return scenario_of(workload + "compare:\n  baseline: plain\n  variants:\n    - {name: other, changes: {" + changes +
-                       "}}\n");
+    return llama_3_scenario(workload + "compare:\n  baseline: plain\n  variants:\n    - {name: other, changes: {" +
+                            changes + "}}\n");
   };
   CHECK_NOTHROW(refuse_idle_axes(compared(kStep, "kv_cache.block_size: 32")));
   for (const std::string& workload : {kStep, kRequests})

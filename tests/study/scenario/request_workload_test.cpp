@@ -12,7 +12,7 @@
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& model) {
+config::Scenario recorded_scenario(const std::string& model) {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
                                                   "\nmachine: x86-server\nworkload: {requests: 2, file: talks.json, "
@@ -33,7 +33,7 @@ struct Counter {
 
 TEST_CASE("conversations have the lengths that a tokenizer counts") {
   const Counter counter(told);
-  const config::Scenario scenario = scenario_of("dculab-tiny");
+  const config::Scenario scenario = recorded_scenario("dculab-tiny");
   const ModelShape model = resolve_model(scenario);
   const RequestWorkload workload = resolve_requests(scenario, model);
   REQUIRE(workload.recorded.size() == 2);
@@ -43,7 +43,7 @@ TEST_CASE("conversations have the lengths that a tokenizer counts") {
 }
 
 TEST_CASE("conversations are refused where nothing counts them") {
-  const config::Scenario tiny = scenario_of("dculab-tiny"), shape_alone = scenario_of("llama-3-8b");
+  const config::Scenario tiny = recorded_scenario("dculab-tiny"), shape_alone = recorded_scenario("llama-3-8b");
   CHECK_THROWS_WITH(resolve_requests(tiny, resolve_model(tiny)), ContainsSubstring("which this program does without"));
   const Counter counter(told);
   CHECK_THROWS_WITH(resolve_requests(shape_alone, resolve_model(shape_alone)),

@@ -15,23 +15,24 @@
 namespace dculab::study {
 namespace {
 
-config::Scenario scenario_of(const std::string& model, const std::string& config) {
+config::Scenario speculative_scenario(const std::string& model, const std::string& config) {
   return config::read_scenario(
       "s.yaml", config::parse_value("s.yaml", "schema: dculab/scenario/1\nquestion: q\nmodel: " + model +
                                                   "\nmachine: h200\nengine: {speculative_config: " + config + "}\n"));
 }
 
 TEST_CASE("a draft model has its own weights' format, unless the scenario gives it another") {
-  const auto own = resolve_speculation(
-      scenario_of("qwen3-32b", "{method: draft_model, model: qwen3-0.6b, num_speculative_tokens: 2, acceptance: 0.8}"));
+  const auto own = resolve_speculation(speculative_scenario(
+      "qwen3-32b", "{method: draft_model, model: qwen3-0.6b, num_speculative_tokens: 2, acceptance: 0.8}"));
   REQUIRE(own.has_value());
   CHECK(own->draft->name == "qwen3-0.6b");
   CHECK(own->draft_weights.dtype == Dtype::bf16);
-  const auto rounded = resolve_speculation(scenario_of(
+  const auto rounded = resolve_speculation(speculative_scenario(
       "qwen3-32b",
       "{method: draft_model, model: qwen3-0.6b, weights: int8, num_speculative_tokens: 2, acceptance: 0.8}"));
   CHECK(rounded->draft_weights.dtype == Dtype::int8);
-  CHECK_FALSE(resolve_speculation(scenario_of("qwen3-32b", "{method: ngram, num_speculative_tokens: 0}")).has_value());
+  CHECK_FALSE(
+      resolve_speculation(speculative_scenario("qwen3-32b", "{method: ngram, num_speculative_tokens: 0}")).has_value());
 }
 
 TEST_CASE("layers that draft are counted, and not said to be left out") {
@@ -40,9 +41,9 @@ TEST_CASE("layers that draft are counted, and not said to be left out") {
     const std::vector<std::string> notes = model_notes(scenario);
     return std::ranges::any_of(notes, [](const auto& note) { return note.find("further tokens") != note.npos; });
   };
-  CHECK_FALSE(says_so(scenario_of("deepseek-v3", mtp)));
-  CHECK(says_so(scenario_of("deepseek-v3", "{method: ngram, num_speculative_tokens: 1, acceptance: 0.9}")));
-  CHECK(resolve_model(scenario_of("deepseek-v3", mtp)).num_nextn_predict_layers == 1);
+  CHECK_FALSE(says_so(speculative_scenario("deepseek-v3", mtp)));
+  CHECK(says_so(speculative_scenario("deepseek-v3", "{method: ngram, num_speculative_tokens: 1, acceptance: 0.9}")));
+  CHECK(resolve_model(speculative_scenario("deepseek-v3", mtp)).num_nextn_predict_layers == 1);
 }
 
 TEST_CASE("every published acceptance length has a source, and can be") {

@@ -18,8 +18,9 @@
 namespace dculab::study::test {
 namespace {
 
-const std::string kHead = "schema: dculab/scenario/1\nquestion: What is best?\nmodel: llama-3-8b\nmachine: z100\n";
-const std::string kSteps = kHead + R"(workload: {phase: decode, batch: 16, context_tokens: 2000}
+const std::string kSearchHead =
+    "schema: dculab/scenario/1\nquestion: What is best?\nmodel: llama-3-8b\nmachine: z100\n";
+const std::string kSteps = kSearchHead + R"(workload: {phase: decode, batch: 16, context_tokens: 2000}
 sweep:
   workload.batch: [1, 2, 4, 8, 16, 32]
   kv_cache.block_size: [1, 16, 64]
@@ -27,12 +28,12 @@ sweep:
 objective: {maximize: tokens_per_second, subject_to: {step_time: "<= 40 ms"}}
 pareto: {minimize: [step_time], maximize: [tokens_per_second]}
 )";
-const std::string kServed = kHead + R"(workload: {requests: 12, prompt_tokens: 200, output_tokens: 16}
+const std::string kServed = kSearchHead + R"(workload: {requests: 12, prompt_tokens: 200, output_tokens: 16}
 sweep: {kv_cache.block_size: [1, 16]}
 objective: {maximize: output_tokens_per_second}
 )";
 
-[[nodiscard]] config::Scenario scenario_of(const std::string& yaml) {
+[[nodiscard]] config::Scenario search_scenario(const std::string& yaml) {
   return config::read_scenario("s.yaml", config::parse_yaml("s.yaml", yaml));
 }
 
@@ -55,7 +56,7 @@ void check_same(const SearchSummary& one, const SearchSummary& other) {
 }
 
 TEST_CASE("a search finds what pricing every point by itself finds") {
-  const SweepSpace space(scenario_of(kSteps));
+  const SweepSpace space(search_scenario(kSteps));
   const SearchSummary found = search(space, {.threads = 2});
   const std::size_t time = space.metric("step_time"), rate = space.metric("tokens_per_second");
   PointPricer pricer(space);
@@ -85,7 +86,7 @@ TEST_CASE("a search finds what pricing every point by itself finds") {
 
 TEST_CASE("shards put together are the search, whatever their order") {
   const files::test::TemporaryFolder folder;
-  const SweepSpace space(scenario_of(kServed));
+  const SweepSpace space(search_scenario(kServed));
   const SearchSummary whole = search(space, {.threads = 1});
   std::vector<std::string> journals;
   for (int shard = 2; shard >= 1; --shard) {
@@ -99,7 +100,7 @@ TEST_CASE("shards put together are the search, whatever their order") {
 
 TEST_CASE("a search goes on with its journal and prices nothing twice") {
   const files::test::TemporaryFolder folder;
-  const SweepSpace space(scenario_of(kServed));
+  const SweepSpace space(search_scenario(kServed));
   const SearchOptions options{.threads = 1, .journal = folder.path("journal")};
   std::uint64_t points = 0;
   const SearchSummary whole =
@@ -115,18 +116,18 @@ TEST_CASE("a search goes on with its journal and prices nothing twice") {
 }
 
 TEST_CASE("metrics that a step does not have, and sweeps without any point, are refused") {
-  CHECK_THROWS_AS(SweepSpace(scenario_of(kHead + "workload: {phase: decode, batch: 1, context_tokens: 9}\n"
-                                                 "sweep: {kv_cache.block_size: [1, 16]}\n"
-                                                 "objective: {maximize: goodput}\n")),
+  CHECK_THROWS_AS(SweepSpace(search_scenario(kSearchHead + "workload: {phase: decode, batch: 1, context_tokens: 9}\n"
+                                                           "sweep: {kv_cache.block_size: [1, 16]}\n"
+                                                           "objective: {maximize: goodput}\n")),
                   InputError);
-  const SweepSpace impossible(scenario_of(kHead + "workload: {phase: decode, batch: 1, context_tokens: 9}\n"
-                                                  "sweep: {model.num_key_value_heads: [3, 5]}\n"
-                                                  "objective: {maximize: tokens_per_second}\n"));
+  const SweepSpace impossible(search_scenario(kSearchHead + "workload: {phase: decode, batch: 1, context_tokens: 9}\n"
+                                                            "sweep: {model.num_key_value_heads: [3, 5]}\n"
+                                                            "objective: {maximize: tokens_per_second}\n"));
   CHECK_THROWS_AS(search(impossible, {.threads = 1}), InputError);
 }
 
 TEST_CASE("what is told of a search has intervals, and what would change it is on the best point's machine") {
-  const SweepSpace space(scenario_of(kSteps));
+  const SweepSpace space(search_scenario(kSteps));
   const SearchSummary found = search(space, {.threads = 1});
   const SearchAnswer answer = answer_search(space, found, {.threads = 1, .sensitivity_within = 2});
   CHECK(answer.block_sizes.empty());
@@ -149,12 +150,13 @@ TEST_CASE("what is told of a search has intervals, and what would change it is o
 }
 
 TEST_CASE("a search over served requests decides the block size over several draws") {
-  const SweepSpace space(scenario_of(kServed));
+  const SweepSpace space(search_scenario(kServed));
   const std::vector<ServedBlockSizes> sizes = served_block_sizes(space, search(space, {.threads = 1}), 1);
   REQUIRE(sizes.size() == 1);
   CHECK(sizes.front().kv_heads == 8);
   CHECK(sizes.front().blocks.evaluated.size() == 2);
-  CHECK(served_block_sizes(SweepSpace(scenario_of(kSteps)), search(SweepSpace(scenario_of(kSteps)), {.threads = 1}), 1)
+  CHECK(served_block_sizes(SweepSpace(search_scenario(kSteps)),
+                           search(SweepSpace(search_scenario(kSteps)), {.threads = 1}), 1)
             .empty());
 }
 

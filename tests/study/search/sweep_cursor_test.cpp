@@ -70,10 +70,10 @@ void check_any_order(const std::string& yaml, int count) {
   CHECK(refused < count / 8 * (kSanitized ? 1 : 7));
 }
 
-const std::string kHead = "schema: dculab/scenario/1\nquestion: What is best?\nmodel: llama-3-8b\n";
+const std::string kCursorHead = "schema: dculab/scenario/1\nquestion: What is best?\nmodel: llama-3-8b\n";
 
 TEST_CASE("a step comes to the same after any other point, refused or not") {
-  check_any_order(kHead + R"(machines: [z100, k100-ai, h100-sxm]
+  check_any_order(kCursorHead + R"(machines: [z100, k100-ai, h100-sxm]
 workload: {phase: decode, batch: 2, context_tokens: 2000}
 sweep:
   workload.phase: [prefill, decode]
@@ -92,7 +92,7 @@ objective: {maximize: tokens_per_second, subject_to: {step_time: "<= 50 ms"}}
 }
 
 TEST_CASE("a section as an axis takes the place of what was there, before and after its keys") {
-  check_any_order(kHead + R"(machine: z100
+  check_any_order(kCursorHead + R"(machine: z100
 workload: {phase: decode, batch: 2, context_tokens: 2000}
 sweep:
   workload.batch: [1, 16]
@@ -109,7 +109,7 @@ constraints: [workload.batch <= max_sequences]
 }
 
 TEST_CASE("served requests come to the same after any other point, refused or not") {
-  check_any_order(kHead + R"(machine: z100
+  check_any_order(kCursorHead + R"(machine: z100
 workload: {requests: 6, prompt_tokens: 200, output_tokens: 8}
 slo: {ttft: 1 s}
 sweep:

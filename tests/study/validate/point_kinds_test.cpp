@@ -22,7 +22,7 @@ Scores scores_of(const std::string& rows) {
   return validate_points({folder.write("points.csv", kColumns + rows)}).scores;
 }
 
-double predicted(const std::string& row) {
+double predicted_value(const std::string& row) {
   const Scores scores = scores_of("a," + row + ",a test\n");
   REQUIRE(scores.rows.size() == 1);
   return scores.rows[0].predicted;
@@ -40,16 +40,17 @@ TEST_CASE("points of the hardware are its figures") {
   const double dram = 1e-9 * mi210.dram().bandwidth.value() * mi210.sustained.dram_bandwidth;
   const double l2 = 1e-9 * mi210.memory[1].bandwidth.value() * mi210.sustained.cache_bandwidth;
   const double launch = mi210.overheads.kernel_launch.value();
-  CHECK(predicted("copy_bandwidth,mi210,1,any,,,,,,,,,,,,,,100,GB/s,,") == Approx(dram).epsilon(1e-3));
-  CHECK(predicted("copy_bandwidth,mi210,1,any,,,,,,,,1000000000,,,,,,100,GB/s,,") ==
+  CHECK(predicted_value("copy_bandwidth,mi210,1,any,,,,,,,,,,,,,,100,GB/s,,") == Approx(dram).epsilon(1e-3));
+  CHECK(predicted_value("copy_bandwidth,mi210,1,any,,,,,,,,1000000000,,,,,,100,GB/s,,") ==
         Approx(1 / (launch + 1 / dram)).epsilon(1e-3));
-  CHECK(predicted("cache_bandwidth,mi210,1,,,,,,,,,1048576,,,,,,100,GB/s,,") == Approx(l2).epsilon(1e-2));
-  CHECK(predicted("cache_latency,mi210,1,,,,,,,,,524288,,,,,,1,s,,") ==
+  CHECK(predicted_value("cache_bandwidth,mi210,1,,,,,,,,,1048576,,,,,,100,GB/s,,") == Approx(l2).epsilon(1e-2));
+  CHECK(predicted_value("cache_latency,mi210,1,,,,,,,,,524288,,,,,,1,s,,") ==
         Approx(mi210.memory[1].latency.value()).epsilon(1e-2));
-  CHECK(predicted("launch_overhead,mi210,1,hipGraph,,,,,,,,,,,,,,1,s,,") == Approx(launch));
-  CHECK(predicted("peak_rate,mi210,1,,,fp16,,,,,,,,,,,,1,FLOP/s,,") ==
+  CHECK(predicted_value("launch_overhead,mi210,1,hipGraph,,,,,,,,,,,,,,1,s,,") == Approx(launch));
+  CHECK(predicted_value("peak_rate,mi210,1,,,fp16,,,,,,,,,,,,1,FLOP/s,,") ==
         Approx(mi210.peaks.at(Dtype::f16).matrix->value()));
-  CHECK(predicted("peak_rate,mi210,1,,,,,,,,,,,,,,,1,FLOP/s,,") == Approx(mi210.peaks.at(Dtype::f32).matrix->value()));
+  CHECK(predicted_value("peak_rate,mi210,1,,,,,,,,,,,,,,,1,FLOP/s,,") ==
+        Approx(mi210.peaks.at(Dtype::f32).matrix->value()));
   CHECK_THAT(unpriced("peak_rate,mi210,1,,,,,,,,,,,,,,,1,OP/s,,"), ContainsSubstring("column weights is missing"));
   CHECK_THAT(unpriced("cache_latency,mi210,1,,,,,,,,,,,,,,,1,s,,"), ContainsSubstring("column m is missing"));
 }
@@ -75,29 +76,29 @@ TEST_CASE("an all_reduce is the exchange of its library") {
   op.kind = OpKind::all_reduce;
   op.devices = 8;
   op.add({OperandRole::output, Bytes(1 << 26), {}});
-  CHECK(predicted("all_reduce,bw1000,8,RCCL,,,,,,,,67108864,,,,,,1,s,,") ==
+  CHECK(predicted_value("all_reduce,bw1000,8,RCCL,,,,,,,,67108864,,,,,,1,s,,") ==
         Approx(sim::price_op(machine, {}, op, {}).seconds.value()));
   CHECK_THAT(unpriced("all_reduce,bw1000,1,RCCL,,,,,,,,67108864,,,,,,1,s,,"), ContainsSubstring("at least 2 devices"));
   const std::string sent = "copy_bandwidth,bw1000,2,RCCL,,,,,,,,1000000000,,,,,,1,GB/s,,";
   const double link = 1e-9 * machine.peer_link->value() * machine.sustained.peer_link;
-  CHECK(predicted(sent) == Approx(link).epsilon(0.01));
+  CHECK(predicted_value(sent) == Approx(link).epsilon(0.01));
 }
 
 TEST_CASE("requests in a closed loop come one after the other") {
   const std::string ends = ",mi210,1,vLLM,llama-3-8b,fp16,,1,512,64,,,,,,,,1,";
-  const double request = predicted("request_latency" + ends + "s,,");
-  CHECK(predicted("serving_output_rate" + ends + "tokens/s,,") == Approx(64 / request).epsilon(0.02));
+  const double request = predicted_value("request_latency" + ends + "s,,");
+  CHECK(predicted_value("serving_output_rate" + ends + "tokens/s,,") == Approx(64 / request).epsilon(0.02));
 }
 
 TEST_CASE("a clock moves what follows it, a kernel is the one that runs") {
   const auto product = [](const std::string& clock) {
-    return predicted("matmul,bw1000,1,rocBLAS,,fp16,,,,,,8192,8192,8192,,,,1,s," + clock + ",");
+    return predicted_value("matmul,bw1000,1,rocBLAS,,fp16,,,,,,8192,8192,8192,,,,1,s," + clock + ",");
   };
   CHECK(product("default") == product(""));
   CHECK(product("1550 MHz") < 0.96 * product(""));
   CHECK_THAT(unpriced("matmul,bw1000,1,rocBLAS,,fp16,,,,,,64,64,64,,,,1,s,fast,"), ContainsSubstring("clock"));
   const auto decode = [](const std::string& kernel) {
-    return predicted("attention_decode,bw1000,1,Triton UA,,,784,1,,,4096,,,,24,4,256,1,s,," + kernel);
+    return predicted_value("attention_decode,bw1000,1,Triton UA,,,784,1,,,4096,,,,24,4,256,1,s,," + kernel);
   };
   CHECK(decode("triton_unified_attention_3d") == decode(""));
   CHECK(decode("triton_unified_attention_3d block_m=16 tile=16") == decode(""));
@@ -114,7 +115,7 @@ TEST_CASE("a clock moves what follows it, a kernel is the one that runs") {
 
 TEST_CASE("a prompt may be the rest of a longer context") {
   const auto prefill = [](const std::string& context) {
-    return predicted("attention_prefill,mi210,1,,,,,1,4096,," + context + ",,,,32,8,128,1,s,,");
+    return predicted_value("attention_prefill,mi210,1,,,,,1,4096,," + context + ",,,,32,8,128,1,s,,");
   };
   CHECK(prefill("4096") == prefill(""));
   CHECK(prefill("12288") > 3 * prefill(""));  // 4096 x 10240 pairs on average, not 4096 x 2048

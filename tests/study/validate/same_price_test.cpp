@@ -18,7 +18,7 @@ struct Asked {
 };
 
 // What `dculab predict` prices.
-sim::StepPrice predicted(const Asked& asked) {
+sim::StepPrice predicted_price(const Asked& asked) {
   const std::string text =
       "schema: dculab/scenario/1\nquestion: how long\nmodel: llama-3-8b\nmachine: " + asked.machine +
       "\nstack: " + asked.stack + "\nweights: " + asked.weights +
@@ -62,7 +62,7 @@ TEST_CASE("predict and validate price the same step of a stack alike") {
                              Asked{"h100-sxm", "vLLM 0.14.0", "vllm-cuda", "f16", 8, 4},
                              Asked{"h100-sxm", "TensorRT-LLM v1.0", "tensorrt-llm", "f16"}}) {
     CAPTURE(asked.machine, asked.software);
-    CHECK(validated(asked).value() == Approx(predicted(asked).seconds.value()).epsilon(1e-12));
+    CHECK(validated(asked).value() == Approx(predicted_price(asked).seconds.value()).epsilon(1e-12));
   }
 }
 

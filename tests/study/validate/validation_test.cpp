@@ -8,12 +8,12 @@
 #include "study/validate/leave_one_out.hpp"
 #include "study/validate/points_set.hpp"
 #include "tests/files/temporary_folder.hpp"
+#include "tests/study/published_points.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
 namespace {
 
-constexpr const char* kPoints = DCULAB_SOURCE_DIR "/tests/data/published_points.csv";
 constexpr const char* kHeader =
     "id,kind,machine,devices,software,model,weights,kv_dtype,kv_block_size,batch,prompt_tokens,output_tokens,"
     "context_tokens,m,n,k,heads,kv_heads,head_size,value,unit,source,notes\n";

@@ -12,7 +12,7 @@
 namespace dculab::kernels::gpu {
 namespace {
 
-constexpr int kLayers = 2, kLayer = 1;  // what other layers have stays as it is
+constexpr int kLayers = 2, kScoredLayer = 1;  // what other layers have stays as it is
 
 // What a step has on a device. Sums begin at 0.5, positions are 3 times the places, of all layers.
 struct ScoredStep {
@@ -50,7 +50,7 @@ struct ScoredStep {
                              .scale = args.scale,
                              .states = states->as<HeavyHitterState>(),
                              .next_positions = next_positions->as<std::int32_t>(),
-                             .layer = kLayer,
+                             .layer = kScoredLayer,
                              .capacity = capacity,
                              .window = window});
   }
@@ -100,7 +100,7 @@ void check_sums(Device& device, const PagedAttentionArgs& args, double tolerance
   const auto values = static_cast<std::size_t>(args.cache.num_kv_heads * capacity);
   for (int seq = 0; seq < args.num_seqs; ++seq) {
     const DeviceTensor& sums = *step.sums[static_cast<std::size_t>(seq)];
-    CHECK(largest_difference(of_layer(sums, kLayer, values), reference_sums(args, queries, seq, capacity)) <=
+    CHECK(largest_difference(of_layer(sums, kScoredLayer, values), reference_sums(args, queries, seq, capacity)) <=
           tolerance);
     CHECK(of_layer(sums, 0, values) == std::vector<float>(values, 0.5F));
     // Nothing is full.
@@ -126,8 +126,8 @@ void check_choice(Device& device, const PagedAttentionArgs& args, int window) {
   roomy.run(device, args, window);
   const int heads = args.cache.num_kv_heads;
   const auto values = static_cast<std::size_t>(heads * capacity);
-  auto sums = of_layer(*full.sums[0], kLayer, values);
-  const auto before = of_layer(*roomy.sums[0], kLayer, values + static_cast<std::size_t>(heads));
+  auto sums = of_layer(*full.sums[0], kScoredLayer, values);
+  const auto before = of_layer(*roomy.sums[0], kScoredLayer, values + static_cast<std::size_t>(heads));
   const auto positions = full.position[0]->read<std::int32_t>();
   const auto slots = full.slots[0]->read<std::int64_t>();
   for (int head = 0; head < heads; ++head) {
@@ -135,7 +135,7 @@ void check_choice(Device& device, const PagedAttentionArgs& args, int window) {
     const int place = place_that_goes(own, 0, capacity, window, 3 * capacity);
     own[static_cast<std::size_t>(place)] = 0;
     CHECK(std::equal(own.begin(), own.end(), sums.begin() + head * capacity));
-    const int row = kLayer * heads + head;
+    const int row = kScoredLayer * heads + head;
     CHECK(positions[static_cast<std::size_t>(row * capacity + place)] == 3 * capacity);
     CHECK(slots[static_cast<std::size_t>(row)] ==
           std::int64_t{args.block_tables[place / block_size]} * block_size + place % block_size);
@@ -144,7 +144,7 @@ void check_choice(Device& device, const PagedAttentionArgs& args, int window) {
   CHECK(std::ranges::count(positions, 3 * capacity) == heads);
 }
 
-constexpr AttentionShape kShapes[] = {
+constexpr AttentionShape kScoredShapes[] = {
     {8, 2, 64, Dtype::f16},      {4, 4, 80, Dtype::bf16},  {7, 1, 128, Dtype::f16}, {6, 2, 80, Dtype::fp8_e4m3},
     {4, 2, 32, Dtype::fp8_e5m2}, {5, 1, 256, Dtype::bf16}, {3, 3, 8, Dtype::f16},   {6, 2, 48, Dtype::int8}};
 
@@ -152,7 +152,7 @@ constexpr AttentionShape kShapes[] = {
 
 TEST_CASE("GPU attention scores agree with the reference", "[gpu]") {
   std::size_t turn = 0;
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kScoredShapes) {
     if (thinned_out(turn++, 3)) continue;
     PagedSequences sequences(shape, {1, 70, 530});
     for (const int block_size : {1, 16, 256}) {
@@ -177,7 +177,7 @@ TEST_CASE("GPU attention scores of contexts beyond shared memory, head by head a
 }
 
 TEST_CASE("the GPU chooses the least of what is not recent, for each KV head", "[gpu]") {
-  for (const AttentionShape& shape : kShapes) {
+  for (const AttentionShape& shape : kScoredShapes) {
     PagedSequences sequences(shape, {300});
     for (const auto& [context, block_size, window] :
          {std::tuple{300, 16, 90}, {65, 1, 1}, {40, 32, 3 * 40}, {1, 4, 1}}) {

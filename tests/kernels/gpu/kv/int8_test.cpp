@@ -15,11 +15,11 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   });
 }
 
-constexpr AttentionShape shape_of(int heads, int kv_heads, int head_dim) {
+constexpr AttentionShape int8_shape(int heads, int kv_heads, int head_dim) {
   return {.num_heads = heads, .num_kv_heads = kv_heads, .head_dim = head_dim, .dtype = Dtype::int8};
 }
 
-void check(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
+void check_int8(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
   check_attention(test, phase, calls,
                   [](Device& device, const PagedAttentionArgs& args) { return CacheOnDevice(device, args.cache); });
 }
@@ -86,27 +86,27 @@ TEST_CASE("GPU int8 caches are written as the reference writes them", "[gpu]") {
 }
 
 TEST_CASE("GPU decode attention over int8 agrees with the reference", "[gpu]") {
-  const CachedCase cases[] = {{shape_of(4, 2, 64)},
-                              {shape_of(5, 5, 80), 1, 32, 0, Dtype::f32},
-                              {shape_of(8, 1, 128), 64, 0, 0, Dtype::f32},
-                              {shape_of(12, 1, 32), 4, 64},
-                              {shape_of(3, 1, 256), 256}};
+  const CachedCase cases[] = {{int8_shape(4, 2, 64)},
+                              {int8_shape(5, 5, 80), 1, 32, 0, Dtype::f32},
+                              {int8_shape(8, 1, 128), 64, 0, 0, Dtype::f32},
+                              {int8_shape(12, 1, 32), 4, 64},
+                              {int8_shape(3, 1, 256), 256}};
   std::size_t turn = 0;
   for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 2)) continue;
-    check(test, Phase::decode, {{0, 1, 1}, {1, 70, 1}, {2, 333, 1}});
-    check(test, Phase::decode, {{0, 3, 2}, {1, 90, 3}});  // several new tokens
+    check_int8(test, Phase::decode, {{0, 1, 1}, {1, 70, 1}, {2, 333, 1}});
+    check_int8(test, Phase::decode, {{0, 3, 2}, {1, 90, 3}});  // several new tokens
   }
 }
 
 TEST_CASE("GPU prefill attention over int8 agrees with the reference", "[gpu]") {
   const CachedCase cases[] = {
-      {shape_of(4, 2, 64)},    {shape_of(5, 5, 80), 1, 0, 0, Dtype::f32},   {shape_of(8, 1, 128), 64},
-      {shape_of(6, 2, 96), 7}, {shape_of(2, 1, 256), 16, 0, 0, Dtype::f32}, {shape_of(4, 4, 32), 16}};
+      {int8_shape(4, 2, 64)},    {int8_shape(5, 5, 80), 1, 0, 0, Dtype::f32},   {int8_shape(8, 1, 128), 64},
+      {int8_shape(6, 2, 96), 7}, {int8_shape(2, 1, 256), 16, 0, 0, Dtype::f32}, {int8_shape(4, 4, 32), 16}};
   std::size_t turn = 0;
   for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 3)) continue;
-    check(test, Phase::prefill, {{0, 1, 1}, {1, 41, 41}, {2, 70, 33}});
+    check_int8(test, Phase::prefill, {{0, 1, 1}, {1, 41, 41}, {2, 70, 33}});
   }
 }
 

@@ -81,14 +81,14 @@ void advance_on(Device& device, const KiviArgs& args, KiviCase& work, Dtype dtyp
   work.residual_v = memory.residual_v.read<std::uint16_t>();
 }
 
-void check(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
+void check_kivi(const CachedCase& test, Phase phase, const std::vector<NewTokens>& calls) {
   check_attention(test, phase, calls, [&](Device& device, const PagedAttentionArgs& args) {
     return KiviMemory(device, args.cache, record_bytes(args.cache), args.query_start_loc[args.num_seqs], args.num_seqs,
                       args.num_seqs, test.query);
   });
 }
 
-constexpr AttentionShape shape_of(Dtype dtype, int heads, int kv_heads, int head_dim, int residual_tokens = 32) {
+constexpr AttentionShape kivi_shape(Dtype dtype, int heads, int kv_heads, int head_dim, int residual_tokens = 32) {
   return {.num_heads = heads,
           .num_kv_heads = kv_heads,
           .head_dim = head_dim,
@@ -121,25 +121,27 @@ TEST_CASE("GPU KIVI groups and residuals are the reference's bytes, in chunks of
 
 TEST_CASE("GPU decode attention over KIVI agrees with the reference", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
-  const CachedCase cases[] = {{shape_of(dtype, 4, 2, 64)},          {shape_of(dtype, 3, 3, 96), 4, 32, 0, Dtype::f32},
-                              {shape_of(dtype, 8, 1, 128, 64), 64}, {shape_of(dtype, 6, 2, 32), 8, 64, 1},
-                              {shape_of(dtype, 5, 1, 256), 32, 48}, {shape_of(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
+  const CachedCase cases[] = {
+      {kivi_shape(dtype, 4, 2, 64)},          {kivi_shape(dtype, 3, 3, 96), 4, 32, 0, Dtype::f32},
+      {kivi_shape(dtype, 8, 1, 128, 64), 64}, {kivi_shape(dtype, 6, 2, 32), 8, 64, 1},
+      {kivi_shape(dtype, 5, 1, 256), 32, 48}, {kivi_shape(dtype, 7, 1, 160), 1, 0, 0, Dtype::f32}};
   std::size_t turn = 0;
   for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 2)) continue;
-    check(test, Phase::decode, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}});
+    check_kivi(test, Phase::decode, {{0, 1, 1}, {1, 33, 1}, {2, 64, 1}, {3, 65, 1}, {4, 333, 1}});
   }
 }
 
 TEST_CASE("GPU prefill attention over KIVI agrees with the reference", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
-  const CachedCase cases[] = {{shape_of(dtype, 4, 2, 64)},        {shape_of(dtype, 3, 3, 96), 4, 0, 0, Dtype::f32},
-                              {shape_of(dtype, 8, 1, 128), 64},   {shape_of(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
-                              {shape_of(dtype, 5, 1, 32, 64), 8}, {shape_of(dtype, 1, 1, 256), 1}};
+  const CachedCase cases[] = {
+      {kivi_shape(dtype, 4, 2, 64)},        {kivi_shape(dtype, 3, 3, 96), 4, 0, 0, Dtype::f32},
+      {kivi_shape(dtype, 8, 1, 128), 64},   {kivi_shape(dtype, 2, 1, 256), 16, 0, 0, Dtype::f32},
+      {kivi_shape(dtype, 5, 1, 32, 64), 8}, {kivi_shape(dtype, 1, 1, 256), 1}};
   std::size_t turn = 0;
   for (const CachedCase& test : cases) {
     if (thinned_out(turn++, 3)) continue;
-    check(test, Phase::prefill, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}});
+    check_kivi(test, Phase::prefill, {{0, 1, 1}, {1, 75, 75}, {2, 140, 33}, {3, 97, 1}, {4, 130, 65}});
   }
 }
 
@@ -147,9 +149,9 @@ TEST_CASE("GPU attention over KIVI has windows, ALiBi and soft caps", "[gpu]") {
   const auto dtype = GENERATE(Dtype::kivi4, Dtype::kivi2);
   const auto phase = GENERATE(Phase::decode, Phase::prefill);
   const auto query = GENERATE(Dtype::f16, Dtype::f32);
-  CachedCase test{shape_of(dtype, 4, 2, 64), 8, 64, 0, query};
+  CachedCase test{kivi_shape(dtype, 4, 2, 64), 8, 64, 0, query};
   const int tokens = phase == Phase::prefill ? 40 : 1;
-  const auto agree = [&] { check(test, phase, {{0, 180, tokens}, {1, 45, tokens}}); };
+  const auto agree = [&] { check_kivi(test, phase, {{0, 180, tokens}, {1, 45, tokens}}); };
   SECTION("window in the quantized tokens") { test.shape.sliding_window = 100, agree(); }
   SECTION("window in the residual") { test.shape.sliding_window = 20, agree(); }
   SECTION("ALiBi") { test.shape.alibi = Alibi::on, agree(); }

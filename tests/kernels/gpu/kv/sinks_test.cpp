@@ -16,7 +16,7 @@ constexpr SinkCase kCases[] = {{1, 8, 8, 1},      {3, 80, 80, 16},      {5, 128,
                                {2, 64, 32, 4},    {2, 24, 12, 4},       {3, 80, 40, 16, true},
                                {9, 256, 256, 32}, {4, 32, 32, 4, true}, {3, 40, 40, 4, false, false}};
 
-constexpr int kSinks = 5, kPositions = 50, kLayer = 2;
+constexpr int kSinks = 5, kPositions = 50, kShiftedLayer = 2;
 
 // Every byte of V and of the formats below 16 bits; of K in 16 bits values, which roundings of the rotation move.
 void check_cache(const CacheMemory& expected, const DeviceTensor& k, const DeviceTensor& v) {
@@ -70,9 +70,9 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   const int width = 2 * shape.heads * shape.head_dim;
   std::vector<std::vector<float>> kept;  // of each sink, of all layers
   for (int sink = 0; sink < kSinks; ++sink)
-    kept.push_back(source.floats(static_cast<std::size_t>((kLayer + 1) * width)));
+    kept.push_back(source.floats(static_cast<std::size_t>((kShiftedLayer + 1) * width)));
   std::vector<float> rows;
-  for (const auto& each : kept) rows.insert(rows.end(), each.begin() + kLayer * width, each.end());
+  for (const auto& each : kept) rows.insert(rows.end(), each.begin() + kShiftedLayer * width, each.end());
   const auto cos_sin = source.floats(static_cast<std::size_t>(kPositions * shape.rotary_dim), 0.7F);
   const std::vector<std::int32_t> positions{0, 49, 3, 3, 17};
   const std::vector<std::int64_t> slots{6, 0, 13, 9, 2};
@@ -92,7 +92,7 @@ void check_shift(Device& device, const SinkCase& shape, Dtype dtype) {
   const DeviceTensor v_scales(device, expected.k_scales.size() * sizeof(float));
   if (dtype == Dtype::int8) view.extras = Int8KvScales{.k = k_scales.as<float>(), .v = v_scales.as<float>()};
   device.shift_sink_keys({.kept = from.as<const float*>(),
-                          .first_kept = kLayer * width,
+                          .first_kept = kShiftedLayer * width,
                           .positions = position.as<std::int32_t>(),
                           .slots = slot.as<std::int64_t>(),
                           .cos_sin = shape.rotates ? angles.as<float>() : nullptr,
