@@ -181,13 +181,20 @@ double parse_in(Dimension dimension, std::string_view text) {
 }
 
 std::string exact_text(Dimension dimension, double value) {
+  constexpr double kLargestMantissa = 1e4;
   std::string best;
+  bool best_is_handy = false;  // "84.4 GB/s" rather than "84400 MB/s"
   for (const Unit& unit : units()) {
     if (unit.dimension != dimension) continue;
     const std::string number = number_of(value, unit.factor);
     if (number.empty()) continue;
     const std::string text = number + " " + std::string(unit.symbol);
-    if (best.empty() || text.size() <= best.size()) best = text;
+    const double mantissa = std::abs(value) / unit.factor;
+    const bool is_handy = mantissa >= 1 && mantissa < kLargestMantissa;
+    if (best.empty() || is_handy > best_is_handy || (is_handy == best_is_handy && text.size() <= best.size())) {
+      best = text;
+      best_is_handy = is_handy;
+    }
   }
   return best;
 }

@@ -89,6 +89,7 @@ TEST_CASE("figures in files read back as the same double") {
   CHECK(exact_text(BytesPerSecond(1.024e12)) == "1024 GB/s");
   CHECK(exact_text(Bytes(34359738368.0)) == "32 GiB");
   CHECK(exact_text(Bytes(64)) == "64 B");
+  CHECK(exact_text(BytesPerSecond(84415625e3)) == "84.415625 GB/s");
   CHECK(exact_text(Seconds(0)) == "0 s");
   CHECK(exact_text(Dimension::seconds, parse_in(Dimension::seconds, "60 ns")) == "60 ns");
   double value = 1.0 / 3.0;
