@@ -51,7 +51,7 @@ void print_answer(const CLI::App& app, const CLI::ParseError& error) {
 int run_program(int argc, char* argv[]) {
   CLI::App app{
       "How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
-      "size should it use? dculab runs LLM inference for real and prices the same work on machines in YAML."};
+      "size should it use? dculab runs LLM inference and predicts its time on machines described in YAML."};
   app.name("dculab");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("dculab ") + DCULAB_VERSION);

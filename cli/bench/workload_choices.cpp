@@ -57,16 +57,15 @@ namespace {
 }
 
 void add_batching_options(CLI::App& command, WorkloadChoices& choices, CLI::Option* file) {
-  command.add_option("--max-num-seqs", choices.max_num_seqs, "Workload: sequences per step at most")
+  command.add_option("--max-num-seqs", choices.max_num_seqs, "Workload: most sequences per step")
       ->check(at_least(1))
       ->needs(file);
-  command
-      .add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: new tokens per step at most")
+  command.add_option("--max-num-batched-tokens", choices.max_num_batched_tokens, "Workload: most new tokens per step")
       ->check(at_least(1))
       ->needs(file);
   command
       .add_flag("--enable-prefix-caching", choices.enable_prefix_caching,
-                "Workload: prompts that begin alike share what has been computed")
+                "Workload: prompts with a common prefix share its KV cache")
       ->needs(file);
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp)->needs(file);
   add_skip_options(command, choices.skip);
@@ -86,10 +85,10 @@ void add_workload_options(CLI::App& command, WorkloadChoices& choices, std::vect
   command.add_option("--set", set, "Scenario: key=value overrides any of its keys")
       ->option_text("KEY=VALUE ...")
       ->needs(file);
-  command.add_option("--num-prompts", choices.num_prompts, "Workload: conversations at most")
+  command.add_option("--num-prompts", choices.num_prompts, "Workload: most conversations")
       ->check(at_least(1))
       ->needs(file);
-  command.add_option("--seed", choices.seed, "Workload: which, and in what order")->needs(file);
+  command.add_option("--seed", choices.seed, "Workload: seed that chooses and orders the conversations")->needs(file);
   add_batching_options(command, choices, file);
   command
       .add_option("--data-parallel-size", choices.data_parallel_size,

@@ -138,7 +138,7 @@ void run_bench(const BenchChoices& choices) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("bench", "Run a grid of steps or a workload on the real engine");
+  CLI::App* command = app.add_subcommand("bench", "Measure a grid of steps or a workload on the engine");
   auto choices = std::make_shared<BenchChoices>();
   reads(command->add_option("--model", choices->grid.model, "Model folder, or a name under scenarios/models"),
         study::try_find_model);

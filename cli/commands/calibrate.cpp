@@ -62,10 +62,11 @@ void add_calibrate(CLI::App& app) {
       ->add_option("--hold-out", choices->question.held_out.share, "Share of the steps to score instead of fit, 0 to 1")
       ->check(CLI::Range(0.0, 0.9))
       ->excludes(points);
-  command->add_option("--seed", choices->seed, "Of the draw")->excludes(points);
+  command->add_option("--seed", choices->seed, "Seed of the steps that are held out")->excludes(points);
   add_format_option(*command, choices->output);
-  writes(command->add_option("--output", choices->output.file,
-                             "Write the report of traces to this file, or what points teach to this folder"))
+  writes(command->add_option(
+             "--output", choices->output.file,
+             "Write the report to this file; with --points, the calibrated machines and stacks to this folder"))
       ->option_text("FILE|FOLDER");
   command->callback([choices] { choices->points.empty() ? run_on_traces(*choices) : run_on_points(*choices); });
 }

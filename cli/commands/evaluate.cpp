@@ -82,7 +82,7 @@ void add_engine_options(CLI::App& command, EvaluateChoices& choices) {
   const auto add_axis = [&command](const char* option, std::vector<std::string>& values, const char* help) {
     command.add_option(option, values, help)->delimiter(',');
   };
-  add_axis("--kv-cache-dtype", choices.kv_cache_dtypes, "Formats of K and V, a row each: f16,fp8_e4m3");
+  add_axis("--kv-cache-dtype", choices.kv_cache_dtypes, "Formats of K and V, one row each: f16,fp8_e4m3");
   add_axis("--activations", choices.activations, "exact; int8 of quantized models; bf16 of BF16 ones");
   add_axis("--kv-retention", choices.retentions,
            "Which tokens stay cached: all, window, sinks, heavy-hitters; critical-blocks: which are loaded");
@@ -103,23 +103,24 @@ void add_generation_options(CLI::App& command, study::EvaluationTasks& tasks) {
       ->check(between(0, kLongestContext));
   command.add_option("--decode-batch", tasks.decode.batch, "Sequences of the speed measurement")
       ->check(between(1, kLargestBatch));
-  command.add_option("--decode-context", tasks.decode.context, "Tokens cached at its beginning")
+  command.add_option("--decode-context", tasks.decode.context, "Cached tokens at the start of the speed measurement")
       ->check(between(1, kLongestContext));
   command.add_option("--num-prompts", tasks.num_prompts, "Prompts of the comparison with and without drafts")
       ->check(between(1, kLargestBatch));
-  command.add_option("--max-tokens", tasks.max_tokens, "Tokens that it generates after each")
+  command.add_option("--max-tokens", tasks.max_tokens, "Tokens that the comparison generates after each prompt")
       ->check(between(1, kLongestContext));
 }
 
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("evaluate", "Perplexity, multiple choice, distance from a reference, size");
+  CLI::App* command =
+      app.add_subcommand("evaluate", "Measure perplexity, multiple choice, distance from a reference, size");
   auto choices = std::make_shared<EvaluateChoices>();
   study::EvaluationTasks& tasks = choices->question.tasks;
-  reads(
-      command->add_option("--model", choices->question.models, "Folders, or names under scenarios/models, a row each"),
-      study::try_find_model)
+  reads(command->add_option("--model", choices->question.models,
+                            "Folders, or names under scenarios/models; one row each"),
+        study::try_find_model)
       ->required()
       ->delimiter(',');
   reads(command->add_option("--text", tasks.text_file, "Judge by the perplexity of this text"))->option_text("FILE");
@@ -132,9 +133,10 @@ void add_evaluate(CLI::App& app) {
       ->check(at_least(2));
   command
       ->add_option("--max-position-embeddings", choices->question.max_position_embeddings,
-                   "Tokens that a window may have although the model was made for fewer")
+                   "Longest window, where it is longer than the model was made for")
       ->check(CLI::Range(1, kMostPositions));
-  command->add_flag("--stream", choices->stream, "Token by token, as in decode; else in chunks, as in prefill");
+  command->add_flag("--stream", choices->stream,
+                    "Run token by token, as in decode; otherwise in chunks, as in prefill");
   command->add_option("--max-num-seqs", choices->question.windows_at_once, "With --stream: windows at the same time")
       ->check(CLI::Range(1, 256));
   add_generation_options(*command, tasks);

@@ -61,28 +61,31 @@ void add_import(CLI::App& app) {
       ->add_option("--new-tokens", import->question.new_tokens,
                    "Prefill: new tokens per sequence, if not the whole context")
       ->check(at_least(1));
-  command->add_option("--profiler", import->profiler, "Whose file it is; auto tells by the columns")
+  command->add_option("--profiler", import->profiler, "Profiler that wrote the file; auto: found from the columns")
       ->check(CLI::IsMember({"auto", "rocprof", "rocprofv3", "hipprof", "nsys"}))
       ->option_text("auto|rocprof|rocprofv3|hipprof|nsys [auto]");
   command
       ->add_option("--growth", import->question.growth,
                    "Tokens the context grows by per step; 1 in decode, 0 in prefill")
       ->check(at_least(0));
-  command->add_option("--step-time", import->step_time, "Until the next step (decode), or the step's own end (prefill)")
+  command
+      ->add_option("--step-time", import->step_time,
+                   "A step ends when the next begins (decode) or with its own last kernel (prefill)")
       ->check(CLI::IsMember({"period", "span"}))
       ->option_text("period|span");
   command->add_option("--skip-steps", import->question.choices.skip_steps, "Whole steps to leave out first")
       ->check(at_least(0));
   command->add_option("--steps", import->question.choices.steps, "Steps to import, 0 = all")->check(at_least(0));
   command
-      ->add_option("--steps-per-row", import->question.choices.steps_per_row, "Steps a row is the median of, 0 = all")
+      ->add_option("--steps-per-row", import->question.choices.steps_per_row,
+                   "Steps per row, which is their median; 0 = all")
       ->check(at_least(0));
   command
       ->add_option("--max-other", import->question.choices.most_other,
-                   "Share of kernel time that may serve no op [0.1]")
+                   "Largest share of kernel time outside all ops [0.1]")
       ->check(CLI::Range(0.0, 1.0));
   add_output_file(*command, "--trace", import->trace_file, "Write the trace here (JSON Lines)");
-  command->add_flag("--list-kernels", import->list_kernels, "Print which kernel names serve which op, and end");
+  command->add_flag("--list-kernels", import->list_kernels, "Print which kernel names belong to which op");
   add_output_options(*command, import->output);
   command->callback([import] { run_import(*import); });
 }

@@ -21,9 +21,9 @@ struct MergeChoices {
 }  // namespace
 
 void add_merge(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("merge", "Make one answer of the shards of a study");
+  CLI::App* command = app.add_subcommand("merge", "Merge the shards of a study into one answer");
   auto choices = std::make_shared<MergeChoices>();
-  reads(command->add_option("journal", choices->journals, "What study --shard --journal wrote, of every shard"))
+  reads(command->add_option("journal", choices->journals, "Journals that study --shard --journal wrote, one per shard"))
       ->required();
   add_answer_options(*command, choices->search);
   add_report_options(*command, choices->output);

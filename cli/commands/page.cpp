@@ -25,9 +25,10 @@ void copy_page(const std::string& output) {
 }  // namespace
 
 void add_page(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("page", "The simulator with sliders and charts, as one file for a browser");
+  CLI::App* command =
+      app.add_subcommand("page", "Write the simulator with sliders and charts as one file for a browser");
   auto output = std::make_shared<std::string>("lab.html");
-  add_output_file(*command, "--output", *output, "Write the page here; lab.html unless given");
+  add_output_file(*command, "--output", *output, "Write the page here; default lab.html");
   command->callback([output] { copy_page(*output); });
 }
 

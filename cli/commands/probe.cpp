@@ -62,18 +62,17 @@ void run_probe(const ProbeChoices& choices) {
 }  // namespace
 
 void add_probe(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("probe", "Measure this machine, write its YAML");
+  CLI::App* command = app.add_subcommand("probe", "Measure this machine and write its YAML");
   auto choices = std::make_shared<ProbeChoices>();
   command->add_flag("--quick", choices->quick, "About 20 seconds instead of a minute");
-  command->add_option("--threads", choices->threads, "The most threads to measure with, 0 = all CPUs")
+  command->add_option("--threads", choices->threads, "Most threads to measure with, 0 = all CPUs")
       ->check(thread_count());
   command->add_option(
       "--device", choices->device,
-      "cpu; hip:N or cuda:N for a GPU; host-gpu shows the probe of a GPU at work, its times mean nothing");
-  reads(
-      command->add_option("--like", choices->like,
-                          "GPU: the shipped machine whose caches, latencies and registers the written file takes over"),
-      study::try_find_machine);
+      "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU probe on the host, where its times mean nothing");
+  reads(command->add_option("--like", choices->like,
+                            "GPU: shipped machine from which the written file takes caches, latencies and registers"),
+        study::try_find_machine);
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
   command->callback([choices] { run_probe(*choices); });

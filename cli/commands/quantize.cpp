@@ -79,34 +79,35 @@ void add_weight_options(CLI::App& command, QuantizeChoices& choices) {
   command.add_option("--group-size", choices.weights.group_size, "In-features that share a scale; -1 = all of a row");
   command.add_flag("--desc-act", choices.weights.desc_act,
                    "GPTQ: columns with the largest activations first (act-order)");
-  command.add_flag("--sym", choices.weights.sym, "Zero points in the middle of the range");
+  command.add_flag("--sym", choices.weights.sym, "Symmetric: zero points in the middle of the range");
   command.add_flag("--lm-head", choices.weights.lm_head, "Quantize lm_head too");
   command.add_option("--damp", choices.weights.damp, "GPTQ: added to the Hessian's diagonal, as a share of its mean");
   command.add_option("--alpha", choices.weights.alpha,
                      "SmoothQuant: share of the activations' scale that weights take over");
   command.add_flag("--one-pass", choices.weights.one_pass,
-                   "Look at all inputs of a layer at once, not at what its quantized matrices give the later ones");
+                   "Collect the inputs of a whole layer at once, before any of its matrices is quantized");
   command.add_option("--checkpoint-format", choices.checkpoint_format, "gptq (zero points less 1) or gptq_v2")
       ->check(CLI::IsMember({"gptq", "gptq_v2"}));
 }
 
 // What is learned from text, of activations and of the KV cache.
 void add_calibration_options(CLI::App& command, QuantizeChoices& choices) {
-  reads(command.add_option("--calibration", choices.question.calibration_file,
-                           "Text that shows what activations are like"))
+  reads(command.add_option("--calibration", choices.question.calibration_file, "Calibration text"))
       ->check(CLI::ExistingFile)
       ->option_text("TEXT_FILE");
-  command.add_option("--calibration-tokens", choices.question.calibration_tokens, "Tokens of it to use at most")
+  command
+      .add_option("--calibration-tokens", choices.question.calibration_tokens,
+                  "Most tokens of the calibration text to use")
       ->check(at_least(1));
   command
-      .add_option(
-          "--kv-cache-dtype", choices.kv_cache_dtype,
-          "Also find what such a KV cache needs to know: fp8_e4m3 (scales of each layer's keys and values), kvquant4, "
-          "kvquant3, kvquant2 (one file for all three)")
+      .add_option("--kv-cache-dtype", choices.kv_cache_dtype,
+                  "Also calibrate a KV cache: fp8_e4m3 (scales of each layer's keys and values); kvquant4, kvquant3 or "
+                  "kvquant2 "
+                  "(one file for all three)")
       ->check(CLI::IsMember({"fp8_e4m3", "kvquant4", "kvquant3", "kvquant2"}));
   reads(command.add_option("--fisher", choices.question.fisher_file,
-                           "kvquant: how much the loss depends on each value of the calibration text's keys and "
-                           "values (scripts/model/fisher.py)"))
+                           "kvquant: Fisher information of the calibration text's keys and values "
+                           "(scripts/model/fisher.py)"))
       ->check(CLI::ExistingFile)
       ->option_text("FILE");
 }

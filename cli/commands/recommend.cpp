@@ -27,7 +27,8 @@ struct RecommendOptions {
 }  // namespace
 
 void add_recommend(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("recommend", "Sizes and limits for a machine, model, workload and SLO");
+  CLI::App* command =
+      app.add_subcommand("recommend", "Recommend sizes and limits for a machine, model, workload and SLO");
   auto options = std::make_shared<RecommendOptions>();
   study::RecommendChoices* choices = &options->question;
   reads(command->add_option("scenario", choices->scenario, "Scenario file with requests, or a name under scenarios"),
@@ -44,14 +45,14 @@ void add_recommend(CLI::App& app) {
   add_count("--prompt-tokens", choices->prompt_tokens, "Tokens of a prompt, without a scenario 1024");
   add_count("--output-tokens", choices->output_tokens, "Tokens of an answer, without a scenario 256");
   command->add_option("--requests-per-second", choices->requests_per_second, "Requests arrive at random at this rate");
-  add_count("--concurrency", choices->concurrency, "Serve at most so many requests at a time");
+  add_count("--concurrency", choices->concurrency, "Most requests that are served at a time");
   command->add_option("--ttft", choices->ttft, "Longest time to first token, with its unit: '2 s'");
   command->add_option("--tpot", choices->tpot, "Longest time per output token: '50 ms'");
-  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "This one, instead of choosing");
-  add_count("--block-size", choices->block_size, "This one, instead of choosing");
+  command->add_option("--kv-cache-dtype", choices->kv_cache_dtype, "Use this one instead of choosing");
+  add_count("--block-size", choices->block_size, "Use this one instead of choosing");
   command->add_flag("--any-kv-heads", choices->any_kv_heads, "KV heads may change: the model is retrained");
   reads(command->add_option("--trace", choices->trace_file,
-                            "Steps measured on the machine: what the choice costs there"));
+                            "Trace of steps measured on the machine, to check the choice against"));
   command->add_option("--set", choices->set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
   add_report_options(*command, options->output);
   command->callback([options] { present::show(recommend(options->question), options->output); });

@@ -67,16 +67,18 @@ void run_regroup(const CLI::App& command, const RegroupChoices& choices) {
 
 // How heads are compared, and made one.
 void add_comparison_options(CLI::App& command, RegroupChoices& choices) {
-  command.add_option("--similarity", choices.similarity, "Of heads, over the calibration text")
+  command.add_option("--similarity", choices.similarity, "Similarity of heads, over the calibration text")
       ->check(CLI::IsMember(by_name(engine::kHeadSimilarities)))
       ->option_text("cosine|norm|distance|svd [cosine]");
-  command.add_option("--compare", choices.compared, "What of heads: K and V, query heads, or their outputs")
+  command.add_option("--compare", choices.compared, "What is compared: K and V, query heads, or their outputs")
       ->check(CLI::IsMember(by_name(engine::kComparedHeads)))
       ->option_text("kv|query|output [kv]");
-  command.add_option("--error", choices.error, "Of qcqa: of K and V weights, on the text, or of a merge by SVD")
+  command
+      .add_option("--error", choices.error,
+                  "qcqa: error of K and V weights, of activations on the text, or of a merge by SVD")
       ->check(CLI::IsMember(by_name(engine::kLostErrors)))
       ->option_text("weights|activations|svd [svd with --merge svd, else weights]");
-  command.add_option("--seed", choices.question.options.search.seed, "Of qcqa's search");
+  command.add_option("--seed", choices.question.options.search.seed, "qcqa: seed of the search");
   command
       .add_option("--merge", choices.merge,
                   "mean; weighted: by what heads add to the residual; fitted: weights that lose least; svd: what "
@@ -96,7 +98,7 @@ void add_regroup(CLI::App& app) {
       ->required();
   command
       ->add_option("--kv-heads", choices->question.options.num_key_value_heads,
-                   "KV heads to have, a divisor of the model's; qcqa: on average, at most")
+                   "KV heads of the new model, a divisor of the model's; qcqa: the most on average")
       ->required();
   command
       ->add_option(
@@ -109,7 +111,7 @@ void add_regroup(CLI::App& app) {
   add_comparison_options(*command, *choices);
   reads(command->add_option("--calibration", choices->question.calibration, "Text to compare heads on"))
       ->option_text("TEXT_FILE");
-  command->add_option("--calibration-tokens", choices->question.calibration_tokens, "Tokens of it to read at most")
+  command->add_option("--calibration-tokens", choices->question.calibration_tokens, "Most tokens of the text to read")
       ->check(at_least(study::kFewestCalibrationTokens));
   command->add_option("--threads", choices->question.num_threads, "Worker threads, 0 = all cores")
       ->check(thread_count());

@@ -120,14 +120,14 @@ void run_engine(const RunChoices& choices) {
 }
 
 void add_sampling_options(CLI::App& command, study::TextQuestion& question) {
-  command.add_option("--max-tokens", question.max_tokens, "Tokens to generate at most")
+  command.add_option("--max-tokens", question.max_tokens, "Most tokens to generate")
       ->check(between(1, kLongestContext));
   command.add_option("--temperature", question.temperature, "0 = greedy")->check(at_least(0));
-  command.add_option("--top-k", question.top_k, "Sample from the k likeliest, 0 = all")->check(at_least(0));
-  command.add_option("--top-p", question.top_p, "Sample from the likeliest that make up p")
+  command.add_option("--top-k", question.top_k, "Sample from the k most likely tokens, 0 = all")->check(at_least(0));
+  command.add_option("--top-p", question.top_p, "Sample from the most likely tokens with probability p together")
       ->check(CLI::Range(0.0, 1.0));
   command.add_option("--seed", question.seed, "Same seed, same text, whatever else is in the batch");
-  command.add_flag("--ignore-eos", question.ignore_eos, "Go on after the end-of-text token");
+  command.add_flag("--ignore-eos", question.ignore_eos, "Continue after the end-of-text token");
   command.add_option("--n", question.n, "Samples of each prompt, which is computed once")->check(CLI::Range(1, 1024));
 }
 
@@ -146,7 +146,7 @@ void add_engine_options(CLI::App& command, RunChoices& choices) {
   command.add_option("--kv-cache-memory", choices.kv_cache_memory, "Size of the KV cache")->option_text("\"2 GiB\"");
   command
       .add_option("--swap-space", choices.swap_space,
-                  "Preempted sequences wait in so much host memory and are not recomputed")
+                  "Host memory for preempted sequences, which are then not recomputed")
       ->option_text("\"1 GiB\"");
 }
 
@@ -154,21 +154,21 @@ void add_engine_options(CLI::App& command, RunChoices& choices) {
 void add_cache_options(CLI::App& command, RunChoices& choices) {
   EngineOptions& engine = choices.question.generator.engine;
   command.add_flag("--enable-prefix-caching", engine.enable_prefix_caching,
-                   "Prompts that begin alike share what has been computed");
+                   "Prompts with a common prefix share its KV cache");
   command.add_option("--prefix-eviction", choices.prefix_eviction, kPrefixEvictionHelp);
   add_skip_options(command, choices.skip);
   command.add_option("--kv-retention", choices.kv_retention,
                      "Tokens that stay in the KV cache: all, window, sinks (StreamingLLM) or heavy-hitters (H2O); "
                      "critical-blocks (Quest): all stay, a decode loads some");
   add_retention_figures(command, engine.kv_retention);
-  command.add_option("--max-num-seqs", engine.max_num_seqs, "Sequences per step at most");
-  command.add_option("--max-num-batched-tokens", engine.max_num_batched_tokens, "New tokens per step at most");
+  command.add_option("--max-num-seqs", engine.max_num_seqs, "Most sequences per step");
+  command.add_option("--max-num-batched-tokens", engine.max_num_batched_tokens, "Most new tokens per step");
 }
 
 }  // namespace
 
 void add_run(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Generate text with the real engine");
+  CLI::App* command = app.add_subcommand("run", "Generate text with the engine");
   auto choices = std::make_shared<RunChoices>();
   reads(
       command->add_option("--model", choices->question.model, "Hugging Face folder, or a name under scenarios/models"),

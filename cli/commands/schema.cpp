@@ -28,11 +28,11 @@ void write_schema(const SchemaChoices& choices) {
 }  // namespace
 
 void add_schema(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("schema", "The JSON Schema of a command's answer or of a file");
+  CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of a command's answer or of a file");
   auto choices = std::make_shared<SchemaChoices>();
   command
       ->add_option("name", choices->name,
-                   "The command, or machine, stack or scenario: a file; without it all that there are")
+                   "A command, or machine, stack or scenario for files; without it, a list of all")
       ->option_text("NAME");
   add_output_options(*command, choices->output);
   command->callback([choices] {

@@ -21,7 +21,7 @@ struct ShowChoices {
 }  // namespace
 
 void add_show(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("show", "Every effective value of a machine, stack, model or scenario");
+  CLI::App* command = app.add_subcommand("show", "Show every effective value of a machine, stack, model or scenario");
   auto choices = std::make_shared<ShowChoices>();
   reads(command->add_option("what", choices->what,
                             "A file, a folder, or the name of a shipped machine, stack, model or scenario"),

@@ -84,7 +84,7 @@ void add_simulate(CLI::App& app) {
   command->add_flag("--measure", choices->measure,
                     "Also serve them with this machine's engine; the scenario's machine is its calibrated file");
   command->add_flag("--no-intervals", choices->no_intervals,
-                    "Do not serve a single simulation twice more for the intervals of its figures");
+                    "Skip the two extra runs that give a single simulation its intervals");
   add_output_file(*command, "--chrome-trace", choices->chrome_trace_file,
                   "Write the steps for chrome://tracing or ui.perfetto.dev");
   add_output_file(*command, "--trace", choices->trace_file,

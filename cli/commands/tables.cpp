@@ -59,7 +59,7 @@ struct TableChoices {
 }
 
 void add_latents(CLI::App& tables) {
-  CLI::App* command = tables.add_subcommand("latents", "MLA: which of its two forms is cheaper, by new tokens");
+  CLI::App* command = tables.add_subcommand("latents", "MLA: the cheaper of its two forms, by new tokens");
   auto choices = std::make_shared<study::StepQuestion>();
   auto output = std::make_shared<present::OutputOptions>();
   reads(command->add_option("--model", choices->model, "Folder with config.json, or a name under scenarios/models"),
@@ -79,7 +79,7 @@ void add_latents(CLI::App& tables) {
 }  // namespace
 
 void add_tables(CLI::App& app) {
-  CLI::App* tables = app.add_subcommand("tables", "The teaching tables of the generative-inference lecture");
+  CLI::App* tables = app.add_subcommand("tables", "Print the teaching tables of the generative-inference lecture");
   tables->require_subcommand(1);
   const auto add = [tables](const char* name, const char* help, present::Report (*make)(const TableChoices&)) {
     CLI::App* command = tables->add_subcommand(name, help);

@@ -21,17 +21,17 @@ CLI::Option* add_serving_options(CLI::App& command, present::ValidationQuestion&
       reads(command.add_option("--serving", choices.serving, "CSV of served runs that others measured and predicted"))
           ->option_text("FILE");
   study::ServedChoices& served = choices.served;
-  command.add_option("--stack", served.stack, "Of --serving: whose server is simulated, a name or a file")
+  command.add_option("--stack", served.stack, "With --serving: stack of the simulated server, a name or a file")
       ->needs(serving);
-  command.add_option("--prompts", served.prompts, "Of --serving: different prompts, which take turns")
+  command.add_option("--prompts", served.prompts, "With --serving: number of different prompts, which take turns")
       ->check(CLI::Range(1, 1 << 20))
       ->needs(serving);
   command
       .add_option("--prefix-tokens", served.prefix_tokens,
-                  "Of --serving: first tokens of a prompt that repeat; without it the whole prompt does")
+                  "With --serving: first tokens of a prompt that repeat; default: the whole prompt")
       ->check(CLI::NonNegativeNumber)
       ->needs(serving);
-  command.add_option("--seed", served.seed, "Of --serving: of arrivals")->needs(serving);
+  command.add_option("--seed", served.seed, "With --serving: seed of the arrivals")->needs(serving);
   return serving;
 }
 
@@ -39,7 +39,7 @@ CLI::Option* add_serving_options(CLI::App& command, present::ValidationQuestion&
 
 void add_validate(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("validate", "Predicted against measured, for traces, published points and served runs");
+      app.add_subcommand("validate", "Compare predictions with traces, published points and served runs");
   auto choices = std::make_shared<ValidateChoices>();
   CLI::Option* traces =
       reads(command->add_option("traces", choices->question.traces, "Trace files, as `bench --trace` writes them"));
@@ -50,7 +50,7 @@ void add_validate(CLI::App& app) {
                             ->option_text("FILE...");
   points->excludes(traces);
   CLI::Option* calibrate_on = reads(command->add_option("--calibrate-on", choices->question.calibrate_on,
-                                                        "CSVs of published points to learn from first"))
+                                                        "CSVs of published points to calibrate on first"))
                                   ->option_text("FILE...")
                                   ->needs(points);
   CLI::Option* leave_one_out =
@@ -63,7 +63,7 @@ void add_validate(CLI::App& app) {
           ->check(CLI::IsMember(present::left_out_choices()))
           ->excludes(calibrate_on);
   CLI::Option* worst =
-      command->add_option("--worst", choices->question.worst, "Rows in the table, the worst first; 0 = all")
+      command->add_option("--worst", choices->question.worst, "Rows of the table, worst first; 0 = all")
           ->check(CLI::NonNegativeNumber)
           ->excludes(leave_one_out);
   add_serving_options(*command, choices->question)

@@ -77,11 +77,11 @@ KvSkip parse_skip(const SkipChoices& choices) {
 void add_division_options(CLI::App& command, engine::Division& division) {
   command
       .add_option("--tensor-parallel-size", division.tensor_parallel_size,
-                  "CPU: processes that share every layer, and the threads")
+                  "CPU: processes that share every layer and the threads")
       ->check(between(1, engine::kMostRanks));
   command.add_flag_callback(
       "--enable-expert-parallel", [&division] { division.experts = engine::ExpertDivision::by_expert; },
-      "With --tensor-parallel-size: each process has some routed experts whole");
+      "With --tensor-parallel-size: each process holds whole routed experts");
 }
 
 }  // namespace dculab::cli

@@ -32,7 +32,7 @@ inline constexpr const char* kActivationsHelp =
 
 // Of `--prefix-eviction`: "lru" or "lfu", with `--enable-prefix-caching`. Throws InputError.
 inline constexpr const char* kPrefixEvictionHelp =
-    "Prefix caching: which free blocks are given out first: lru, those used longest ago; lfu, those used least, with "
+    "Prefix caching: free blocks to evict first: lru, the least recently used; lfu, the least frequently used, with "
     "aging";
 [[nodiscard]] PrefixEviction parse_prefix_eviction(const std::string& text, bool enable_prefix_caching);
 

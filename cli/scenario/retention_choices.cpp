@@ -18,11 +18,11 @@ struct FigureOption {
 
 // In the order of kKvFigures.
 constexpr std::array<FigureOption, kKvFigures.size()> kFigureOptions{{
-    {"--sink-tokens", "sinks: the first tokens, which stay"},
-    {"--window-tokens", "The newest tokens, which stay"},
-    {"--heavy-hitter-tokens", "heavy-hitters: the tokens with the most attention, which stay"},
+    {"--sink-tokens", "sinks: first tokens that stay"},
+    {"--window-tokens", "Newest tokens that stay"},
+    {"--heavy-hitter-tokens", "heavy-hitters: tokens with the most attention that stay"},
     {"--kv-budget", "critical-blocks: share of the blocks that a decode loads"},
-    {"--recent-blocks", "critical-blocks: the newest blocks, always loaded"},
+    {"--recent-blocks", "critical-blocks: newest blocks, which are always loaded"},
 }};
 static_assert(std::ranges::all_of(kFigureOptions, [](const FigureOption& each) { return each.option != nullptr; }),
               "a figure of core/kv/figures.hpp has no option");

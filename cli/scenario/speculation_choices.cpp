@@ -79,24 +79,29 @@ void add_speculation_options(CLI::App& command, SpeculationChoices& choices) {
       ->excludes("--speculative-model", "--medusa", "--mtp");
   command
       .add_option("--num-speculative-tokens", choices.num_speculative_tokens,
-                  "Tokens drafted for a step, a chain; 4, with --mtp 1")
+                  "Tokens drafted for a step, as a chain; default 4, with --mtp 1")
       ->check(between(1, kMostDraftTokens));
   command
       .add_option("--speculative-token-tree", choices.token_tree,
                   "Draft a tree: paths of ranks, as [(0,), (1,), (0, 0)]")
       ->option_text("TREE");
-  command.add_option("--prompt-lookup-max", config.prompt_lookup_max, "Last tokens that are looked up, at most")
+  command.add_option("--prompt-lookup-max", config.prompt_lookup_max, "Most last tokens that are looked up")
       ->check(at_least(1));
-  command.add_option("--prompt-lookup-min", config.prompt_lookup_min, "The same at least")->check(at_least(1));
+  command.add_option("--prompt-lookup-min", config.prompt_lookup_min, "Fewest last tokens that are looked up")
+      ->check(at_least(1));
   command.add_option("--rejection-sample-method", choices.rejection_sample_method,
                      "strict keeps the model's distribution; typical; synthetic, for measurements");
   command
       .add_option("--synthetic-acceptance-rates", config.synthetic_acceptance_rates,
                   "synthetic: share of drafts accepted at each position, given those before")
       ->delimiter(',');
-  command.add_option("--posterior-threshold", config.posterior_threshold, "typical: probability that is enough")
+  command
+      .add_option("--posterior-threshold", config.posterior_threshold,
+                  "typical: probability above which a draft is accepted")
       ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--posterior-alpha", config.posterior_alpha, "typical: share of exp(-entropy) that is enough")
+  command
+      .add_option("--posterior-alpha", config.posterior_alpha,
+                  "typical: share of exp(-entropy) above which a draft is accepted")
       ->check(CLI::Range(0.0, 1.0));
 }
 

@@ -12,7 +12,7 @@ namespace dculab::cli {
 void add_stack_option(CLI::App& command, std::string& stack) {
   command.add_option(
       "--stack", stack,
-      "Whose kernels: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
+      "Software stack: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
 }
 
 void set_stack(const std::string& stack, std::vector<std::string>& set) {
@@ -32,9 +32,9 @@ void add_step_choices(CLI::App& command, study::StepQuestion& choices) {
     command.add_option(option, value, help)->check(at_least(1));
   };
   add_count("--batch", choices.batch, "Sequences in the step");
-  add_count("--context", choices.context, "Tokens per sequence once the step is done");
+  add_count("--context", choices.context, "Tokens per sequence after the step");
   add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
-  add_count("--kv-heads", choices.kv_heads, "KV heads instead of the model's own: what if it had another group size");
+  add_count("--kv-heads", choices.kv_heads, "KV heads, to try another group size than the model's");
   command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names());
   command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations,

@@ -46,13 +46,12 @@ void add_answer_options(CLI::App& command, study::SearchChoices& choices) {
 }
 
 void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
-  command.add_option("--threads", choices.pricing.threads, "Of a search, 0 = all cores")->check(thread_count());
-  writes(command.add_option("--journal", choices.pricing.journal,
-                            "Keep finished points of a search here, to go on when stopped"))
+  command.add_option("--threads", choices.pricing.threads, "Threads of a search, 0 = all cores")->check(thread_count());
+  writes(command.add_option("--journal", choices.pricing.journal, "Journal of a search: --resume continues from it"))
       ->option_text("FILE");
-  command.add_flag("--resume", choices.resume, "Go on with the journal that is there");
+  command.add_flag("--resume", choices.resume, "Continue from the existing journal");
   command.add_flag("--salvage", choices.salvage,
-                   "Go on with a damaged journal: keep the chunks before the damage, drop what is behind it");
+                   "Continue from a damaged journal: keep the chunks before the damage, drop the rest");
   command
       .add_option_function<std::string>(
           "--shard",
@@ -60,7 +59,7 @@ void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
             if (!parse_shard(text, choices.pricing))
               throw CLI::ValidationError("--shard", "'" + text + "' is not a part such as 2/8");
           },
-          "Part I of N of a search, into the journal")
+          "Price part I of N of a search, into the journal")
       ->option_text("I/N");
 }
 

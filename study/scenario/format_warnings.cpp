@@ -32,13 +32,13 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
     const Dtype multiplied = sim::multiply_format(machine, activations).dtype;
     const auto peak = machine.peaks.find(stored);
     const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
-    const std::string converted = "priced as converted to " + std::string(name(multiplied)) + " on the way";
+    const std::string converted = "priced with a conversion to " + std::string(name(multiplied));
     if (peak == machine.peaks.end()) {
       warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
       return;
     }
     if (stored != multiplied) {
-      if (!are_alike(machine, stored, multiplied)) warnings.push_back(begin + converted + ", the activations' format");
+      if (!are_alike(machine, stored, multiplied)) warnings.push_back(begin + converted + ", the format of the activations");
       return;
     }
     const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
@@ -63,7 +63,7 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
     check("KV cache", options.kv_cache_dtype, options.activation_dtype);
   if (leaves_matrix_units_idle(machine))
     warnings.push_back("dculab's kernels do not use the matrix units of " + machine.name + " (" + machine.isa +
-                       "), only those of gfx908 and gfx90a; its products of f16 by f16 without a bias are rocBLAS's");
+                       "), only those of gfx908 and gfx90a; rocBLAS computes its products of f16 by f16 without a bias");
   return warnings;
 }
 

@@ -106,6 +106,10 @@ Shown find_shown(const std::string& what, const std::vector<std::string>& set) {
   if (const auto file = try_find_stack(what)) return shown_stack(choices, *file);
   if (const auto file = try_find_scenario(what)) return shown_scenario(choices, *file);
   if (const auto folder = try_find_model(what)) return shown_model(choices, *folder);
+  std::string stacks;
+  for (const std::filesystem::path& file : stack_files_of(what))
+    stacks += (stacks.empty() ? "" : ", ") + file.stem().string();
+  if (!stacks.empty()) throw InputError("'" + what + "' is a program; show one of its stacks: " + stacks);
   throw InputError("nothing is called '" + what +
                    "': neither a file, a folder, nor a shipped machine, stack, model or scenario");
 }

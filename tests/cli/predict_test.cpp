@@ -138,8 +138,8 @@ TEST_CASE("devices that cannot share a step are refused in words") {
 
 TEST_CASE("a format that the machine has no published rate for is said") {
   const std::string on_z100 = run_dculab(predict_decode({})).out;
-  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced as converted to f16 on the way, the "
-                                        "activations' format\n"));
+  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced with a conversion to f16, the format "
+                                        "of the activations\n"));
   CHECK_THAT(run_dculab(predict_decode({"--kv-cache-dtype", "fp8_e4m3"})).out,
              ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
   CHECK(run_for_json(predict_decode({"--weights", "f16"})).at("warnings").empty());

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Union
 
-# None: a bar where somebody looks on, False: nothing, True: a bar, or what is called with a label and the share done.
+# None: a bar in a terminal or notebook; False: nothing; True: a bar; or a function of a label and the share done.
 Progress = Union[bool, Callable[[str, float], object], None]
 
 SILENT_SECONDS = 0.5  # shorter calls show nothing
