@@ -29,8 +29,8 @@ class Thing:
 
     def replace(self: Self, changes: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """The same with other figures, in their units: `machine.replace(clock="1550 MHz")`. Keys with dots, as `show`
-        has them, come in a mapping: `machine.replace({"memory.dram.bandwidth": "2 TB/s"})`. What is wrong with them is
-        said when a question is asked."""
+        has them, come in a mapping: `machine.replace({"memory.DRAM.bandwidth": "2 TB/s"})`. Wrong ones are
+        refused when a question is asked."""
         changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__)
         changed.changes = {**self.changes, **(changes or {}), **more}
