@@ -5,10 +5,14 @@ import { shortened, svg, textWidth } from "./dom.js";
 import { listen, tagged } from "./marks.js";
 import { plain, ticksOf } from "./scales.js";
 
+const colors = new Map(); // by bound: asking for a style makes the browser settle the page's
 // The colour of a memory level or another bound; charts.css knows the usual ones.
 export const boundColor = (bound) => {
-  const known = /^\w+$/.test(bound) && getComputedStyle(document.documentElement).getPropertyValue(`--${bound}`);
-  return `var(--${known ? bound : "other"})`;
+  if (!colors.has(bound)) {
+    const known = /^[\w-]+$/.test(bound) && getComputedStyle(document.documentElement).getPropertyValue(`--${bound}`);
+    colors.set(bound, `var(--${known ? bound : "other"})`);
+  }
+  return colors.get(bound);
 };
 
 // Dots in the order of their data, as opaque as `solid` says.
@@ -20,12 +24,12 @@ export const dots = (data, name, { solid = () => 1, describe, ...options }) => {
 const symbols = {
   circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, diamond: d3.symbolDiamond, star: d3.symbolStar,
 };
-const sample = ({ color, shape }) => {
+const sample = ({ color, shape, hollow }) => {
   const line = { d: "M0,0H15", stroke: color, "stroke-width": 2, "stroke-dasharray": shape === "dashed" && "4 3" };
   if (shape === "line" || shape === "dashed") return svg("path", line);
   if (!shape) return svg("rect", { width: 12, height: 12, x: 1, y: -6, fill: color });
   const d = d3.symbol(symbols[shape], 60)();
-  return svg("path", { d, transform: "translate(7,0)", fill: color });
+  return svg("path", { d, transform: "translate(7,0)", fill: hollow ? "none" : color, stroke: hollow && color });
 };
 
 // The legend wraps: {height, draw}.
@@ -52,7 +56,7 @@ const axisMarks = (which, axis, ticks) => {
 };
 
 // x, y: {type, domain, label, text(value), ticks: which, bare: without lines, hidden: without numbers}; `height` is
-// that of the plot inside its margins; top and bottom are margins, which axes need. legend: [{text, color, shape}],
+// that of the plot inside its margins; top and bottom are margins, which axes need. legend: [{text, color, shape, hollow}],
 // shape a symbol's name, "line", "dashed", or none for a box.
 export const chart = ({ title, width, height, left, right = 28, top = 28, bottom = 48, legend = [], x, y, marks }) => {
   const key = legendOf(legend, width), inner = width - left - right;
@@ -77,7 +81,7 @@ export const chart = ({ title, width, height, left, right = 28, top = 28, bottom
 
 // What chart() needs for rows of these names, numbered in `y`.
 export const rowsOf = (labels, width, type = "band") => {
-  const left = Math.min(14 + d3.max(labels, (label) => textWidth(label)), width * 0.42);
+  const left = Math.min(14 + d3.max(labels, (label) => textWidth(label)), width * 0.48);
   const text = (row) => shortened(labels[row], left - 10);
   return { left, top: 8, height: labels.length * 24, y: { type, domain: d3.range(labels.length), padding: 0.2, text } };
 };

@@ -12,11 +12,17 @@ export const html = (tag, attributes, ...children) => made(document.createElemen
 export const svg = (tag, attributes, ...children) =>
   made(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
+const widths = new Map(); // of texts, by size: measuring takes longer than all else of a label
 // The width of a text in pixels, in the font of the charts (charts.css).
 export const textWidth = (text, size = innerWidth > 600 ? 12 : 11) => {
-  textWidth.context ??= document.createElement("canvas").getContext("2d");
-  textWidth.context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
-  return textWidth.context.measureText(text).width;
+  const key = `${size} ${text}`;
+  if (!widths.has(key)) {
+    textWidth.context ??= document.createElement("canvas").getContext("2d");
+    textWidth.context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
+    if (widths.size > 20000) widths.clear();
+    widths.set(key, textWidth.context.measureText(text).width);
+  }
+  return widths.get(key);
 };
 
 // The text, cut with "…" where it is wider than its room.

@@ -1,17 +1,20 @@
-// Numbers as people read them: three digits and a unit.
+// Numbers as people read them: three digits and a unit, in one line.
+const space = "\u00a0"; // where no line breaks
+// With so many decimals; made once, for each takes long to make.
+const formats = Array.from({ length: 21 }, (_, decimals) =>
+  new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
 const digits = (value, count = 3) => {
   if (value === 0) return "0";
   const magnitude = Math.abs(value);
   if (magnitude >= 1e6 || magnitude < 1e-3) return value.toExponential(count - 1).replace("e+", "e");
   const decimals = Math.max(0, count - 1 - Math.floor(Math.log10(magnitude)));
-  const fixed = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return Number(value.toFixed(decimals)).toLocaleString("en", fixed);
+  return formats[decimals].format(Number(value.toFixed(decimals)));
 };
 
 // The largest unit that leaves at least 1 before the decimal point.
 const scaled = (value, units) => {
   const [size, name] = units.find(([each]) => Math.abs(value) >= each * 0.9995) ?? units.at(-1);
-  return value === 0 ? `0 ${units[0][1]}` : `${digits(value / size)} ${name}`;
+  return value === 0 ? `0${space}${units[0][1]}` : `${digits(value / size)}${space}${name}`;
 };
 const unitsOf = (names, from, step) => names.map((name, index) => [from / step ** index, name]);
 const decimal = (unit) => unitsOf(["P", "T", "G", "M", "k", ""].map((prefix) => prefix + unit), 1e15, 1e3);
@@ -25,10 +28,10 @@ export const format = {
   flops: (flops) => scaled(flops, decimal("FLOP")),
   flopRate: (rate) => scaled(rate, decimal("FLOP/s")),
   byteRate: (rate) => scaled(rate, decimal("B/s")),
-  percent: (share, count = 2) => `${digits(100 * share, count)} %`,
-  signedPercent: (share, count = 2) => `${share < 0 ? "−" : "+"}${digits(100 * Math.abs(share), count)} %`,
+  percent: (share, count = 2) => `${digits(100 * share, count)}${space}%`,
+  signedPercent: (share, count = 2) => `${share < 0 ? "−" : "+"}${digits(100 * Math.abs(share), count)}${space}%`,
   // A value in the unit a command gave it in.
-  inUnit: (value, unit) => (unit === "s" ? scaled(value, times) : `${digits(value)} ${unit}`),
+  inUnit: (value, unit) => (unit === "s" ? scaled(value, times) : `${digits(value)}${space}${unit}`),
 };
 
 // How a metric of a search is called, and how its figures read: [title, text(value)].

@@ -81,7 +81,7 @@ const describe = (pair) => {
 
 export const predictedMeasured = ({ pairs, unit }, width = 640) => {
   const scale = scaleOfPairs(pairs), { domain } = scale;
-  const text = (value) => textOf(pairs[0], value).replace(/ (tokens\/s|requests\/s|times as fast|count)$/, "");
+  const text = (value) => textOf(pairs[0], value).replace(/\s(tokens\/s|requests\/s|times as fast|count)$/, "");
   const color = (pair) => lookOf(pair).color, symbol = (pair) => lookOf(pair).shape, lowest = ({ low }) => Math.max(low, domain[0]);
   const bar = { x: "measured", y1: lowest, y2: "high", stroke: color, strokeWidth: 1.5, strokeOpacity: 0.35 };
   const mark = { x: "measured", y: "predicted", r: pairs.length > 60 ? 3.4 : 4.4, symbol, fill: color, solid: () => 0.8 };

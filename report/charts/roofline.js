@@ -8,7 +8,7 @@
 //   domain    rooflineDomain([{machine, ops}, ...]), where several drawings are to have the same axes
 import * as Plot from "@observablehq/plot";
 import * as d3 from "d3";
-import { boundColor, boxAround, chart, dots, facts, format, nameAlong, names, roomOf, svg, tagged, textWidth } from "../kit.js";
+import { boundColor, boxAroundSymbol, chart, dots, facts, format, nameAlong, names, roomOf, svg, tagged, textWidth } from "../kit.js";
 
 const symbols = { DRAM: "circle", L1: "triangle", L2: "square", L3: "diamond", LLC: "diamond" };
 const lookOf = ({ level }) => ({ color: boundColor(level), shape: symbols[level] ?? "star" });
@@ -38,19 +38,29 @@ export const rooflineDomain = (views) => {
   };
 };
 
-// Names of the largest op, which always has one, of the ceilings, and of the other ops where there is room.
+// Names of the largest op, which always has one, of the ceilings, and of the other ops: each where it lies neither on a
+// mark nor on a ceiling, or nowhere.
 const texts = (places, levels, peaks, radius) => (_index, { x, y }, _values, frame) => {
   const room = roomOf(frame), right = frame.width - frame.marginRight, last = levels.at(-1).level;
-  room.take(...places.map((place) => boxAround(x(place.x), y(place.y), radius(place))));
-  room.take(...peaks.map(({ rate, from }) => ({ x0: x(from), x1: right, y0: y(rate) - 1, y1: y(rate) + 1 })));
+  room.take(...places.map((place) => boxAroundSymbol(x(place.x), y(place.y), radius(place), lookOf(place).shape)));
+  room.takeLines(...peaks.map(({ rate, from }) => [[x(from), y(rate)], [right, y(rate)]]));
+  room.takeLines(...levels.map(({ x1, y1, x2, y2 }) => [[x(x1), y(y1)], [x(x2), y(y2)]]));
   const [largest, ...others] = d3
     .sort(places.filter(({ level }) => level === last), (place) => -place.op.seconds)
     .map((place) => ({ x: x(place.x), y: y(place.y), text: place.op.op, radius: radius(place) }));
   const levelName = ({ level, bandwidth, x1, y1, x2, y2 }) =>
-    nameAlong(room, [x(x1), y(y1)], [x(x2), y(y2)], `${level} ${format.byteRate(bandwidth)}`, level === last);
-  const peakName = ({ rate, text }) => {
-    const boxes = [{ x0: right - textWidth(text, 11) - 2, x1: right, y0: y(rate) - 15, y1: y(rate) - 2 }];
-    return room.text(text, [{ boxes, attributes: { x: right - 2, y: y(rate) - 8, "text-anchor": "end" } }]);
+    nameAlong(room, [x(x1), y(y1)], [x(x2), y(y2)], [`${level} ${format.byteRate(bandwidth)}`, level], level === last);
+  // Above its line: below, it would seem to name the next one.
+  const peakName = ({ rate, from, text }) => {
+    const named = (each) => {
+      const long = textWidth(each, 11), middle = y(rate) - 8;
+      const place = (end) => ({
+        boxes: [{ x0: end - long, x1: end, y0: middle - 6.5, y1: middle + 6.5 }],
+        attributes: { x: end, y: middle, "text-anchor": "end" },
+      });
+      return room.text(each, [right - 2, ...d3.range(right - 14, x(from) + long, -12)].map(place));
+    };
+    return named(text) ?? named(format.flopRate(rate));
   };
   const first = names(room, largest ? [{ ...largest, must: true }] : []);
   return svg("g", { class: "labels" }, first, levels.map(levelName), peaks.map(peakName), names(room, others));

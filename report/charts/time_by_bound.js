@@ -1,8 +1,9 @@
 // Where the time goes: bars of ops, of points of a sweep or of simulations, stacked and coloured by what bounds them.
 //
-// timeByBound({rows}, width) -> SVG
+// timeByBound({rows, legend}, width) -> SVG
 //   rows      [{label, parts: [{name, bound, seconds}]}]; `bound` is a memory level, "compute", "latency", "launch",
 //             "host" ..., as `bound` of an op or a key of a simulation's `seconds_by_bound`; `name` may be missing
+//   legend    the bounds in it, where also those without time are to be named
 // timeByOp({ops, host}, width) -> SVG
 //   ops       `ops` of a step: [{op, bound, seconds}]; host: seconds of the step that no op has (`host_seconds`), if any
 // rowOf(label, {bound: seconds}) -> a row of timeByBound, as of `seconds_by_bound` of a simulation
@@ -23,7 +24,7 @@ const placed = (rows) =>
     return all.filter((part) => part.seconds > 0);
   });
 
-export const timeByBound = ({ rows }, width = 640, title = "Time by bound") => {
+export const timeByBound = ({ rows, legend }, width = 640, title = "Time by bound") => {
   const parts = placed(rows), frame = rowsOf(rows.map((row) => row.label), width), right = 62;
   const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds)), longest = d3.max(totals) || 1;
   const end = ({ from, seconds }) => from + Math.max(seconds, longest / (width - frame.left - right)); // a pixel
@@ -35,7 +36,7 @@ export const timeByBound = ({ rows }, width = 640, title = "Time by bound") => {
   const text = { text: format.time, textAnchor: "start", dx: 5, fill: "var(--soft)", stroke: "var(--page)" };
   return chart({
     title, width, ...frame, right,
-    legend: Array.from(d3.union(parts.map(({ bound }) => bound)), (bound) => ({ text: bound, color: boundColor(bound) })),
+    legend: Array.from(d3.union(legend ?? parts.map(({ bound }) => bound)), (bound) => ({ text: bound, color: boundColor(bound) })),
     x: { type: "linear", domain: [0, longest], label: "time", text: format.time },
     y: { ...frame.y, bare: true },
     marks: [

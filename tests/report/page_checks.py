@@ -24,6 +24,42 @@ MISPLACED = """(() => {
   return found;
 })()"""
 
+# Labels that lie on a mark or that a ceiling goes through. Of a slanted text its own, turned box counts.
+CROSSED = """(() => {
+  const found = [];
+  for (const svg of document.querySelectorAll(".canvas > svg")) {
+    const where = svg.closest("section").id + ": ";
+    const marks = Array.from(svg.querySelectorAll("path.mark, circle.mark"), mark => mark.getBoundingClientRect());
+    const lines = Array.from(svg.querySelectorAll("line.level, path.level, line.peak"), line => {
+      const turn = line.getScreenCTM(), at = (x, y) => new DOMPoint(x, y).matrixTransform(turn);
+      if (line.tagName === "line")
+        return [at(line.x1.baseVal.value, line.y1.baseVal.value), at(line.x2.baseVal.value, line.y2.baseVal.value)];
+      const long = line.getTotalLength();
+      return [line.getPointAtLength(0), line.getPointAtLength(long)].map(({ x, y }) => at(x, y));
+    });
+    for (const text of svg.querySelectorAll(".labels text")) {
+      const box = text.getBBox(), back = text.getScreenCTM().inverse();
+      const inside = (x, y) => {
+        const point = new DOMPoint(x, y).matrixTransform(back);
+        return point.x > box.x + 1 && point.x < box.x + box.width - 1 && point.y > box.y + 3 &&
+          point.y < box.y + box.height - 3;
+      };
+      const meets = mark => {
+        for (let x = mark.left + 1; x < mark.right; x += 2)
+          for (let y = mark.top + 1; y < mark.bottom; y += 2)
+            if (Math.hypot((x - mark.left) / mark.width - 0.5, (y - mark.top) / mark.height - 0.5) < 0.35 && inside(x, y))
+              return true;
+        return false;
+      };
+      if (marks.some(meets)) found.push(where + text.textContent + " lies on a mark");
+      const crossed = lines.some(([a, b]) => Array.from({ length: 800 }, (_, step) => step / 799)
+        .some(share => inside(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))));
+      if (crossed) found.push(where + text.textContent + " is crossed by a line");
+    }
+  }
+  return found;
+})()"""
+
 # Chooses every entry of every menu in turn.
 MENUS = """(() => {
   const found = [];
@@ -34,10 +70,10 @@ MENUS = """(() => {
       menu.value = value;
       menu.dispatchEvent(new Event("change"));
       if (menu.value !== value) found.push(`${name} does not keep ${value}`);
-      found.push(...MISPLACED.map(text => `${name} ${value}: ${text}`));
+      found.push(...[...MISPLACED, ...CROSSED].map(text => `${name} ${value}: ${text}`));
     }
   return found;
-})()""".replace("MISPLACED", MISPLACED)
+})()""".replace("MISPLACED", MISPLACED).replace("CROSSED", CROSSED)
 
 EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
   .map(each => [each.id, dculab.svgText(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
@@ -56,7 +92,7 @@ def check_layout(browser, path, size, scheme, sections):
     assert shown == sections, (where, shown)
     wide = browser.evaluate("document.documentElement.scrollWidth")
     assert wide <= size[0], f"{where}: {wide} pixels wide"
-    misplaced = browser.evaluate(MISPLACED)
+    misplaced = browser.evaluate(MISPLACED) + browser.evaluate(CROSSED)
     assert not misplaced, (where, misplaced[:10])
     misplaced = browser.evaluate(MENUS)
     assert not misplaced and not browser.problems, (where, misplaced[:10], browser.problems)

@@ -1,5 +1,6 @@
 // What the simulator says of a configuration. Each part is asked for when a chart wants it.
 import { modelPath, scenarioOf } from "./configuration.js";
+import { limitsOf } from "./model_limits.js";
 
 const batches = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export const blockSizes = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -24,6 +25,13 @@ export const answersOf = (simulator, names, side) => {
     prefill: () => step("prefill", 1),
     blocks: () => sweep("kv_cache.block_size", takenBlocks(names, side)),
     batches: () => sweep("workload.batch", batches),
+    longest: () => limitsOf(simulator, side).context,
+    // KV cache that has room beside the weights, in bytes: of sequences as short as a block, so that little is left over.
+    room: () => {
+      const short = { ...side, batch: 1, context: side.block_size };
+      const { kv_bytes: bytes } = ask("footprint", { ...scenarioOf(short), deployment: undefined });
+      return ask("step", scenarioOf(short)).max_sequences * bytes;
+    },
     footprint: () => ask("footprint", { ...scenarioOf(side), deployment: undefined }),
   };
 };
@@ -32,4 +40,10 @@ export const answersOf = (simulator, names, side) => {
 export const takenBlocks = (names, { stack }) => {
   const taken = names.stacks[stack]?.block_sizes ?? [];
   return taken.length ? taken : blockSizes;
+};
+
+// The one of them that is nearest to what is set.
+export const nearestBlock = (names, side) => {
+  const distance = (size) => Math.abs(size - side.block_size);
+  return takenBlocks(names, side).reduce((best, size) => (distance(size) < distance(best) ? size : best));
 };

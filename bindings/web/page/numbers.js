@@ -12,11 +12,19 @@ const stepEquation = (step) => {
     "step = Σ over ops (executions × time of one) + host and sampling",
     `= ${format.time(opsTime(step))} + ${format.time(Math.max(0, rest))} = ${format.time(step.step_seconds)}`,
     `90 % interval ${format.time(step.interval_seconds[0])} to ${format.time(step.interval_seconds[1])}, from ${step.basis}. ` +
-      "The times of the ops and what they are made of stand below.",
+      "The charts below show the times of the ops and their terms.",
   ];
 };
 
 const boundOf = (step) => facts.byBound(step.ops)[0];
+
+// Tokens per second of a batch that fits; of one that does not, what stops it.
+const tokensText = (side, decode) => {
+  const rate = format.number(side.batch / decode.step_seconds), fit = decode.max_sequences;
+  if (fit >= side.batch) return rate;
+  if (!fit) return "none: no sequence fits in memory";
+  return `none: only ${fit.toLocaleString("en")} of ${side.batch.toLocaleString("en")} sequences fit in memory`;
+};
 
 // [name, value, equation's lines] of each figure.
 const figuresOf = (answers) => {
@@ -29,8 +37,9 @@ const figuresOf = (answers) => {
     ["Decode step", format.time(decode.step_seconds), stepEquation(decode)],
     [
       "Tokens per second",
-      format.number(side.batch / decode.step_seconds),
+      tokensText(side, decode),
       [
+        ...(decode.max_sequences < side.batch ? ["if the whole batch had room:"] : []),
         "tokens per second = sequences / time of a decode step",
         `= ${side.batch} / ${format.time(decode.step_seconds)}; each of them gets ${format.number(1 / decode.step_seconds)} a second`,
       ],
@@ -73,13 +82,14 @@ const figuresOf = (answers) => {
 const figure = ([, value, lines]) =>
   html("details", { class: "figure" }, html("summary", {}, value), lines.map((line) => html("p", {}, line)));
 
-// A row for each figure, a column for each configuration.
-export const numbersTable = (all, labels) => {
-  const columns = all.map(figuresOf);
-  const head = html("tr", {}, html("th", { scope: "col" }, ""), labels.map((text) => html("th", { scope: "col" }, text)));
+// A row for each figure, a column for each configuration: entries of main.js.
+export const numbersTable = (entries) => {
+  const columns = entries.map(({ answers }) => figuresOf(answers));
+  const head = html("tr", {}, html("th", { scope: "col" }, ""), entries.map(({ label }) => html("th", { scope: "col" }, label)));
   const rows = columns[0].map(([name], at) =>
     html("tr", {}, html("th", { scope: "row" }, name), columns.map((figures) => html("td", {}, figure(figures[at])))));
-  const warnings = all.flatMap((answers) => answers.decode().warnings ?? []);
+  const warnings = entries.flatMap(({ answers, letter }) =>
+    (answers.decode().warnings ?? []).map((text) => (letter ? `${letter}: ${text}` : text)));
   return html(
     "div",
     {},
@@ -90,7 +100,7 @@ export const numbersTable = (all, labels) => {
 
 const termNames = {
   launch: "kernel launches and workgroup starts",
-  look_ups: "following block tables",
+  look_ups: "look-ups in block tables",
   chain: "loads that wait for one another",
   refill: "caches filled again",
   adding: "sums of a product split along k",

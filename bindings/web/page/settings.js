@@ -1,6 +1,7 @@
 // The settings of one configuration: menus, a place to drop a config.json, and sliders.
 import { html } from "../../../report/dom.js";
 import { takenBlocks } from "./answers.js";
+import { slider } from "./slider.js";
 
 const powers = (from, to) => {
   const values = [];
@@ -8,43 +9,13 @@ const powers = (from, to) => {
   return values;
 };
 const weights = ["", "f16", "bf16", "fp8_e4m3", "int8", "int4", "gptq-int8", "gptq-int4", "gptq-int4-g32"];
-// No powers of two, whose last blocks are always full.
-const contexts = [100, 1000, 10000, 100000].flatMap((power) =>
-  [1, 1.5, 2, 3, 4, 5, 7].map((each) => each * power)).filter((value) => value <= 150000);
-const count = (value, noun) => `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
-
-// A slider over `values`: {element, show(value, values)}.
-const slider = (id, name, textOf, change) => {
-  let values = [];
-  const input = html("input", {
-    type: "range",
-    id,
-    min: 0,
-    step: 1,
-    input: () => {
-      say();
-      change(values[Number(input.value)]);
-    },
-  });
-  const output = html("output", { for: id });
-  const say = () => {
-    output.textContent = textOf(values[Number(input.value)]);
-    input.setAttribute("aria-valuetext", output.textContent);
-  };
-  const nearest = (wanted) =>
-    values.reduce((best, value, at) => (Math.abs(value - wanted) < Math.abs(values[best] - wanted) ? at : best), 0);
-  return {
-    element: html("div", { class: "slider" }, html("label", { for: id }, name), output, input),
-    show: (value, offered, disabled = false) => {
-      values = offered;
-      input.max = values.length - 1;
-      input.value = nearest(value);
-      input.disabled = disabled || values.length < 2;
-      say();
-      if (disabled) output.textContent = "latents: no KV heads";
-    },
-  };
-};
+// Of powers of two the last blocks are always full; of 1,001 and 4,000 tokens they are not.
+const contexts = [...powers(64, 2 ** 20), 1001, 4000].sort((a, b) => a - b);
+// Up to the model's longest, which is a stop too.
+const contextsUpTo = (longest) => [...new Set([...contexts.filter((each) => each <= longest), Math.min(longest, 2 ** 20)])];
+const batches = powers(1, 512);
+// Of the numbers beside the sliders.
+const most = { batch: 4096, tensor_parallel_size: 64 };
 
 const menu = (id, name, change) => {
   const select = html("select", { id, change: () => change(select.value) });
@@ -93,8 +64,10 @@ const dropPlace = (id, change) => {
   return place;
 };
 
-// `change({key: value, ...})` is called for what a person changes. Returns {element, show(side, heads)}; heads:
-// {own, choices} of the model, or null where it has none.
+const whyNoHeads = ({ areLatent, isRefused }) => (isRefused ? "unknown: the model is refused" : areLatent ? "none: latents" : "");
+
+// `change({key: value, ...})` is called for what a person changes. Returns {element, show(side, limits, error)}; limits:
+// limitsOf() of model_limits.js.
 export const settingsOf = (label, names, change) => {
   const id = (key) => `${label}-${key}`;
   const of = (key) => (value) => change({ [key]: value });
@@ -106,33 +79,37 @@ export const settingsOf = (label, names, change) => {
     kv_cache_dtype: menu(id("kv_cache_dtype"), "KV dtype", of("kv_cache_dtype")),
   };
   const sliders = {
-    batch: slider(id("batch"), "Batch", (value) => count(value, "sequence"), of("batch")),
-    context: slider(id("context"), "Context", (value) => count(value, "token"), of("context")),
-    kv_heads: slider(id("kv_heads"), "KV heads", (value) => count(value ?? 0, "head"), of("kv_heads")),
-    block_size: slider(id("block_size"), "KV block", (value) => count(value, "token"), of("block_size")),
-    tensor_parallel_size: slider(
-      id("tensor_parallel_size"), "Tensor parallel", (value) => count(value, "device"), of("tensor_parallel_size")),
+    batch: slider(id("batch"), "Batch", ["sequence", "sequences"], of("batch")),
+    context: slider(id("context"), "Context", ["token", "tokens"], of("context")),
+    kv_heads: slider(id("kv_heads"), "KV heads", ["head", "heads"], of("kv_heads")),
+    block_size: slider(id("block_size"), "KV block", ["token", "tokens"], of("block_size")),
+    tensor_parallel_size: slider(id("tensor_parallel_size"), "Tensor parallel", ["device", "devices"], of("tensor_parallel_size")),
   };
   const problem = html("p", { class: "problem", role: "alert", hidden: "" });
+  const summary = html("summary", {});
+  // Open where there is room for it beside the charts.
+  const choices = html("details", { class: "choices", open: innerWidth > 900 ? "" : null }, summary,
+    html("div", { class: "menus" }, Object.values(menus).map((each) => each.element), dropPlace(id("config"), change)));
   const element = html(
     "fieldset",
     { class: "settings", id: `settings-${label}` },
     html("legend", {}, `Configuration ${label}`),
-    html("div", { class: "menus" }, Object.values(menus).map((each) => each.element), dropPlace(id("config"), change)),
+    choices,
     html("div", { class: "sliders" }, Object.values(sliders).map((each) => each.element)),
     problem,
   );
-  const show = (side, heads, error) => {
+  const show = (side, { heads, context }, error) => {
+    summary.textContent = `${side.model} on ${side.machine}`;
     menus.machine.show(side.machine, plain(Object.keys(names.machines)));
     menus.stack.show(side.stack, plain(names.machines[side.machine] ?? []));
     menus.model.show(side.model, side.config ? [[side.model, `${side.model} (dropped)`], ...plain(names.models)] : plain(names.models));
     menus.weights.show(side.weights, weights.map((each) => [each, each || "checkpoint's"]));
     menus.kv_cache_dtype.show(side.kv_cache_dtype, plain(names.kv_formats));
-    sliders.batch.show(side.batch, powers(1, 512));
-    sliders.context.show(side.context, contexts);
-    sliders.kv_heads.show(side.kv_heads || heads?.own || 0, heads?.choices ?? [0], !heads);
+    sliders.batch.show(side.batch, batches, { most: most.batch });
+    sliders.context.show(side.context, contextsUpTo(context), { most: context });
+    sliders.kv_heads.show(side.kv_heads || heads.own || 0, heads.choices ?? [0], { why: whyNoHeads(heads) });
     sliders.block_size.show(side.block_size, takenBlocks(names, side));
-    sliders.tensor_parallel_size.show(side.tensor_parallel_size, powers(1, 16));
+    sliders.tensor_parallel_size.show(side.tensor_parallel_size, powers(1, 16), { most: most.tensor_parallel_size });
     problem.hidden = !error;
     problem.textContent = error ?? "";
   };

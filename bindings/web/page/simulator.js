@@ -8,7 +8,7 @@ const unpacked = async (id) => {
 
 const mostKept = 2000; // answers
 
-// {ask(question), put(path, text)}. Same questions have same answers until a file is put.
+// {ask(question), put(path, text), fileOf(path)}. Same questions have same answers until a file is put.
 export const startSimulator = async () => {
   const [binary, files] = await Promise.all([unpacked("simulator"), unpacked("files")]);
   const module = await globalThis.makeSimulator({ wasmBinary: binary });
@@ -25,6 +25,7 @@ export const startSimulator = async () => {
     }
     return kept.get(text);
   };
-  for (const [path, text] of Object.entries(JSON.parse(new TextDecoder().decode(files)))) put(path, text);
-  return { ask, put };
+  const shipped = JSON.parse(new TextDecoder().decode(files));
+  for (const [path, text] of Object.entries(shipped)) put(path, text);
+  return { ask, put, fileOf: (path) => shipped[path] };
 };
