@@ -67,7 +67,7 @@ TEST_CASE("rows that other kernels stand for are scored and teach nothing") {
   CHECK_THROWS_WITH(learn_from(set), ContainsSubstring("no point to learn from"));
 }
 
-TEST_CASE("what nothing was learned of stays as its file has it") {
+TEST_CASE("what nothing was learned of stays as its file has it", "[once]") {
   const files::test::TemporaryFolder folder;
   PointSet set = read_point_set({kPoints});
   std::erase_if(set.points, [](const ReadPoint& read) { return read.point.machine != "mi300x"; });
