@@ -38,8 +38,8 @@ struct IntensityAnswer {
 
 struct FootprintQuestion {
   TableModel model;
-  std::optional<WeightFormat> weights;  // absent: the checkpoint's
-  sim::FootprintRequest request;        // its weights aside
+  std::optional<WeightFormat> weights{};  // absent: the checkpoint's
+  sim::FootprintRequest request;          // its weights aside
 };
 
 struct FootprintAnswer {
