@@ -182,21 +182,20 @@ double parse_in(Dimension dimension, std::string_view text) {
 
 std::string exact_text(Dimension dimension, double value) {
   constexpr double kLargestMantissa = 1e4;
-  std::string best;
-  bool best_is_handy = false;  // "84.4 GB/s" rather than "84400 MB/s"
+  constexpr std::size_t kLongerBy =
+      2;  // "84.415625 GB/s" rather than "84415625 kB/s", "0.1 us" than 99.99999999999999 ns
+  std::string shortest, handy;
   for (const Unit& unit : units()) {
     if (unit.dimension != dimension) continue;
     const std::string number = number_of(value, unit.factor);
     if (number.empty()) continue;
     const std::string text = number + " " + std::string(unit.symbol);
+    if (shortest.empty() || text.size() <= shortest.size()) shortest = text;
     const double mantissa = std::abs(value) / unit.factor;
-    const bool is_handy = mantissa >= 1 && mantissa < kLargestMantissa;
-    if (best.empty() || is_handy > best_is_handy || (is_handy == best_is_handy && text.size() <= best.size())) {
-      best = text;
-      best_is_handy = is_handy;
-    }
+    if (mantissa < 1 || mantissa >= kLargestMantissa) continue;
+    if (handy.empty() || text.size() <= handy.size()) handy = text;
   }
-  return best;
+  return !handy.empty() && handy.size() <= shortest.size() + kLongerBy ? handy : shortest;
 }
 
 std::string short_text(Dimension dimension, double value) {
