@@ -20,8 +20,8 @@ inline constexpr std::string_view kDefaultClock = "default";
 [[nodiscard]] sim::Machine read_machine(const std::string& file, const std::string& yaml);
 
 // A file that reads back as the same machine, as nodes and as YAML. Precondition: every figure that is written has a
-// source (see cite); of overheads, of what is sustained and of what is reached only those with a source are written, the
-// others are defaults.
+// source (see cite); of overheads, of what is sustained and of what is reached only those with a source are written,
+// the others are defaults.
 [[nodiscard]] Node machine_document(const sim::Machine& machine);
 [[nodiscard]] std::string machine_yaml(const sim::Machine& machine);
 

@@ -49,8 +49,9 @@ class MachineWriter {
     add(document, "kind", word_node(kind));
     for (const auto& [word, vendor] : kVendors)
       if (vendor == machine_.vendor) add(document, "vendor", word_node(word));
-    for (const auto& [key, name] : {std::pair("isa", &machine_.isa), std::pair("kernel_target", &machine_.kernel_target),
-                                    std::pair("compute_capability", &machine_.compute_capability)})
+    for (const auto& [key, name] :
+         {std::pair("isa", &machine_.isa), std::pair("kernel_target", &machine_.kernel_target),
+          std::pair("compute_capability", &machine_.compute_capability)})
       if (!name->empty()) add(document, key, text_node(*name));
   }
 

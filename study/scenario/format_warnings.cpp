@@ -38,7 +38,8 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
       return;
     }
     if (stored != multiplied) {
-      if (!are_alike(machine, stored, multiplied)) warnings.push_back(begin + converted + ", the format of the activations");
+      if (!are_alike(machine, stored, multiplied))
+        warnings.push_back(begin + converted + ", the format of the activations");
       return;
     }
     const std::string key = "peaks." + std::string(name(stored)) + (peak->second.matrix ? ".matrix" : ".vector");
@@ -62,8 +63,9 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
   if (options.kv_cache_dtype != options.weights.dtype)
     check("KV cache", options.kv_cache_dtype, options.activation_dtype);
   if (leaves_matrix_units_idle(machine))
-    warnings.push_back("dculab's kernels do not use the matrix units of " + machine.name + " (" + machine.isa +
-                       "), only those of gfx908 and gfx90a; rocBLAS computes its products of f16 by f16 without a bias");
+    warnings.push_back(
+        "dculab's kernels do not use the matrix units of " + machine.name + " (" + machine.isa +
+        "), only those of gfx908 and gfx90a; rocBLAS computes its products of f16 by f16 without a bias");
   return warnings;
 }
 
