@@ -12,12 +12,13 @@ namespace dculab::web {
 //   predict    the workload's step                        the document of `dculab predict --format json`
 //   step       the same without what it leans on, which takes most of the time
 //   study      a sweep of steps, with `sweep`             that of `dculab study`
-//   points     its points alone, without recommendation and leanings
+//   points     its points alone, without intervals, recommendation and leanings
 //   footprint  weights and KV cache of the model and of   that of `dculab tables footprint`
 //              others like it, workload.batch sequences of workload.context_tokens
 //
 // or {"ask": "names"}: {"models": [...], "machines": {name: [stacks that are for it]}, "stacks": {name: {"block_size":
 // the usual one, "block_sizes": [those that its kernels take; none: all]}}, "kv_formats": [...]}.
+// Files of machines and stacks must not change after the first question: each is read once.
 // Of a question that has no answer: {"error": "what a command would print"}. Throws nothing but std::bad_alloc.
 [[nodiscard]] std::string answer(const std::string& question);
 
