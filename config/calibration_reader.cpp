@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/step_words.hpp"
 #include "sim/calibration/confidence.hpp"
 

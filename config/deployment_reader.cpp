@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "sim/hardware/figure_field.hpp"
 
 namespace dculab::config {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/key_tree.hpp"
 #include "sim/hardware/figure_field.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 
 namespace dculab::config {
 namespace {

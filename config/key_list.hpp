@@ -1,5 +1,6 @@
-// One list of keys per section of a file: key, member, meaning, bounds. The section's reader (read_keys) and its
-// description (keys_of) follow from it.
+// One list of keys per section of a file: key, member, meaning, bounds. The section's reader (read_keys) follows from
+// it, its description (config/key_description.hpp) and, of files that we write as JSON, its writer
+// (config/key_writer.hpp).
 //
 //   struct SloKeys {
 //     using Target = ServiceLevel;
@@ -7,6 +8,7 @@
 //         value("ttft", &ServiceLevel::ttft, "time to first token", {.bounds = above(0)}),
 //         word("routing", &Deployment::routing, kRoutings, "which replica takes a request"),
 //         section<StoreKeys>("kv_store", &Deployment::kv_store, "a store that all replicas read"),
+//         inlined<LimitKeys>(&ServiceLevel::limits),  // keys of another list, among these
 //         shaped("skip", read_skip, {.words = one_of("none", "all"), .is_list = true}, "what is not written"));
 //     static void check(MapReader& reader, ServiceLevel& slo);  // optional: what several keys must not say together
 //   };
@@ -15,6 +17,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -25,9 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/key_tree.hpp"
 #include "config/map_reader.hpp"
-#include "config/yaml_writer.hpp"
 #include "fields/field_list.hpp"
 
 namespace dculab::config {
@@ -35,9 +36,9 @@ namespace dculab::config {
 // What a key says beside its member and its meaning.
 struct KeyTraits {
   Bounds bounds{};
-  std::string_view unit{};  // of bare numbers
-  Necessity necessity = Necessity::optional;
-  std::string_view absent{};  // what holds where it is left out, if that is not the member's default
+  std::string_view unit{};  // of bare numbers; a quantity that has one is such a number, and not a text with its unit
+  Necessity necessity = Necessity::optional;  // what is required is always written, other keys where they say something
+  std::string_view absent{};                  // what holds where it is left out, if that is not the member's default
 };
 
 struct KeyInfo : KeyTraits {
@@ -67,19 +68,28 @@ struct SectionKey {
   Get get;
 };
 
+// The keys of another list among these: of what `get` gives, as a reference, or as a pointer that may be null.
+template <class Keys, class Get>
+struct InlinedKeys {
+  Get get;
+  std::string_view absent{};  // of a pointer: what is said of required keys, which are absent with all others
+};
+
 // What a value of a ShapedKey may be: any of these, or a map with `Keys`.
 struct Shape {
   bool is_text = false, is_whole = false, is_number = false;
+  bool is_counts = false;  // a list of whole numbers
   Allowed words{};
   bool may_be_list = false, must_be_list = false;  // of the same
 };
 
-// A value that its own function reads.
+// A value that its own function reads, and writes in files that we write: a null is left out with its key.
 template <class Target, class Keys>
 struct ShapedKey {
   KeyInfo info;
   Shape shape;
   void (*read)(MapReader& reader, const Node& node, Target& target);
+  nlohmann::ordered_json (*write)(const Target& target) = nullptr;
 };
 
 template <class Get>
@@ -100,6 +110,11 @@ template <class Keys, class Get>
   return {{traits, key, meaning}, get};
 }
 
+template <class Keys, class Get>
+[[nodiscard]] constexpr InlinedKeys<Keys, Get> inlined(Get get, std::string_view absent = {}) {
+  return {get, absent};
+}
+
 template <class Keys = void, class Target>
 [[nodiscard]] constexpr ShapedKey<Target, Keys> shaped(std::string_view key,
                                                        void (*read)(MapReader&, const Node&, Target&),
@@ -108,7 +123,33 @@ template <class Keys = void, class Target>
   return {{traits, key, meaning}, shape, read};
 }
 
+template <class Keys = void, class Target>
+[[nodiscard]] constexpr ShapedKey<Target, Keys> shaped(std::string_view key,
+                                                       void (*read)(MapReader&, const Node&, Target&),
+                                                       nlohmann::ordered_json (*write)(const Target&),
+                                                       const Shape& shape, std::string_view meaning,
+                                                       const KeyTraits& traits = {}) {
+  return {{traits, key, meaning}, shape, read, write};
+}
+
 namespace detail {
+
+// Of which nothing was read. On the heap: GCC 12 takes members of a large static for unset.
+template <class Target>
+[[nodiscard]] Target& untouched() {
+  static const auto target = std::make_unique<Target>();
+  return *target;
+}
+
+// Of InlinedKeys: what `get` gave, or null.
+template <class Target>
+[[nodiscard]] Target* pointer_to(Target& target) {
+  return &target;
+}
+template <class Target>
+[[nodiscard]] Target* pointer_to(Target* target) {
+  return target;
+}
 
 // What is read into: of an optional, what it holds from now on.
 template <class Member>
@@ -125,8 +166,19 @@ template <class Member>
 
 template <class Target, class Get>
 void read_one(MapReader& reader, Target& target, const ValueKey<Get>& key) {
-  if (const Node* node = ask(reader, key.info))
-    reader.read(*node, begun(std::invoke(key.get, target)), key.info.bounds);
+  const Node* node = ask(reader, key.info);
+  if (node == nullptr) return;
+  auto& member = begun(std::invoke(key.get, target));
+  using Member = std::remove_reference_t<decltype(member)>;
+  if constexpr (dculab::detail::is_quantity<Member>) {
+    if (!key.info.unit.empty()) {
+      double number = member.value();
+      reader.read(*node, number, key.info.bounds);
+      member = Member(number);
+      return;
+    }
+  }
+  reader.read(*node, member, key.info.bounds);
 }
 
 template <class Target, class Get, class Word>
@@ -162,6 +214,11 @@ void read_one(MapReader& reader, Target& target, const SectionKey<Keys, Get>& ke
   if (section.is_present()) read_section<Keys>(std::move(section), begun(std::invoke(key.get, target)));
 }
 
+template <class Target, class Keys, class Get>
+void read_one(MapReader& reader, Target& target, const InlinedKeys<Keys, Get>& keys) {
+  if (auto* part = pointer_to(std::invoke(keys.get, target))) read_keys<Keys>(reader, *part);
+}
+
 }  // namespace detail
 
 template <class Keys>
@@ -180,6 +237,12 @@ void read_key(MapReader& reader, std::string_view name, typename Keys::Target& t
   std::apply([&](const auto&... key) { (read(key), ...); }, Keys::keys);
 }
 
+// Calls visit(key, member) for every value of the list.
+template <class Keys, class Target, class Visit>
+void visit_values(Target& target, Visit&& visit) {
+  std::apply([&](const auto&... key) { (visit(key.info.key, std::invoke(key.get, target)), ...); }, Keys::keys);
+}
+
 // The key `schema`, which says nothing but what it must.
 template <class Target, const std::string_view& kId>
 void read_schema(MapReader& reader, const Node& node, Target&) {
@@ -188,132 +251,10 @@ void read_schema(MapReader& reader, const Node& node, Target&) {
   reader.read_choice(node, schema, ids);
 }
 
-// What the list says, as data.
-template <class Keys>
-[[nodiscard]] std::vector<FileKey> keys_of();
-
 // The names of the keys, which outlive any reader.
 template <class Keys>
 [[nodiscard]] std::vector<std::string_view> names_of() {
   return std::apply([](const auto&... key) { return std::vector<std::string_view>{key.info.key...}; }, Keys::keys);
-}
-
-// The short names of all dtypes.
-[[nodiscard]] std::vector<std::string> dtype_words();
-
-namespace detail {
-
-template <class T>
-[[nodiscard]] FileValue value_of(const KeyInfo& info) {
-  if constexpr (dculab::detail::is_optional<T>) {
-    return value_of<typename T::value_type>(info);
-  } else if constexpr (dculab::detail::List<T>) {
-    return {.kind = ValueKind::list, .items = {value_of<std::ranges::range_value_t<T>>(info)}};
-  } else if constexpr (dculab::detail::is_quantity<T>) {
-    return {.kind = ValueKind::quantity, .bounds = info.bounds, .unit = std::string(unit_of<T>())};
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return {.kind = ValueKind::flag};
-  } else if constexpr (std::is_same_v<T, Dtype>) {
-    return {.kind = ValueKind::word, .words = dtype_words()};
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return {.kind = std::is_integral_v<T> ? ValueKind::whole : ValueKind::number,
-            .bounds = info.bounds,
-            .unit = std::string(info.unit)};
-  } else {
-    return {};
-  }
-}
-
-// As a file would say it; nothing of what has no value.
-template <class T>
-[[nodiscard]] std::string text_of(const T& value) {
-  if constexpr (dculab::detail::is_optional<T>)
-    return value ? text_of(*value) : std::string();
-  else if constexpr (std::is_same_v<T, bool>)
-    return value ? "true" : "false";
-  else if constexpr (std::is_same_v<T, Dtype>)
-    return std::string(name(value));
-  else if constexpr (std::is_same_v<T, std::string>)
-    return value;
-  else if constexpr (dculab::detail::List<T>)
-    return {};
-  else if constexpr (std::is_integral_v<T>)
-    return std::to_string(value);
-  else
-    return figure_text(value);
-}
-
-template <class Get, class Word>
-[[nodiscard]] std::string standard_word(const WordKey<Get, Word>& key, const Word& value) {
-  for (const auto& [text, meant] : key.words)
-    if (meant == value) return std::string(text);
-  return {};
-}
-template <class Get, class Word>
-[[nodiscard]] std::string standard_word(const WordKey<Get, Word>& key, const std::optional<Word>& value) {
-  return value ? standard_word(key, *value) : std::string();
-}
-
-[[nodiscard]] inline FileKey described(const KeyInfo& info) {
-  FileKey key{.key = std::string(info.key), .meaning = std::string(info.meaning)};
-  key.is_required = info.is_required();
-  key.absent = info.absent;
-  return key;
-}
-
-// Of a key that may be left out, and says nothing else: what a Target has.
-[[nodiscard]] inline bool has_standard(const KeyInfo& info) { return !info.is_required() && info.absent.empty(); }
-
-// Of which nothing was read. On the heap: GCC 12 takes members of a large static for unset.
-template <class Target>
-[[nodiscard]] Target& untouched() {
-  static const auto target = std::make_unique<Target>();
-  return *target;
-}
-
-template <class Target, class Get>
-[[nodiscard]] FileKey describe_one(const ValueKey<Get>& key) {
-  const auto& member = std::invoke(key.get, untouched<Target>());
-  FileKey result = described(key.info);
-  result.values = {value_of<std::remove_cvref_t<decltype(member)>>(key.info)};
-  if (has_standard(key.info)) result.standard = text_of(member);
-  return result;
-}
-
-template <class Target, class Get, class Word>
-[[nodiscard]] FileKey describe_one(const WordKey<Get, Word>& key) {
-  FileKey result = described(key.info);
-  FileValue& words = result.values.emplace_back(FileValue{.kind = ValueKind::word});
-  for (const auto& [text, meant] : key.words) words.words.emplace_back(text);
-  if (has_standard(key.info)) result.standard = standard_word(key, std::invoke(key.get, untouched<Target>()));
-  return result;
-}
-
-template <class Target, class Keys, class Get>
-[[nodiscard]] FileKey describe_one(const SectionKey<Keys, Get>& key) {
-  FileKey result = described(key.info);
-  result.values = {FileValue{.kind = ValueKind::map, .keys = keys_of<Keys>()}};
-  return result;
-}
-
-[[nodiscard]] std::vector<FileValue> values_of(const KeyInfo& info, const Shape& shape);
-
-template <class Target, class Keys>
-[[nodiscard]] FileKey describe_one(const ShapedKey<Target, Keys>& key) {
-  FileKey result = described(key.info);
-  result.values = values_of(key.info, key.shape);
-  if constexpr (!std::is_void_v<Keys>)
-    result.values.push_back(FileValue{.kind = ValueKind::map, .keys = keys_of<Keys>()});
-  return result;
-}
-
-}  // namespace detail
-
-template <class Keys>
-std::vector<FileKey> keys_of() {
-  return std::apply(
-      [](const auto&... key) { return std::vector<FileKey>{detail::describe_one<typename Keys::Target>(key)...}; },
-      Keys::keys);
 }
 
 }  // namespace dculab::config

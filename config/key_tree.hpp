@@ -58,11 +58,12 @@ struct FileKey {
 struct FileTree {
   std::string id;  // "dculab/machine/1"
   std::string meaning;
-  FileValue document;
+  std::vector<FileValue> documents;  // any of these: in JSON Lines a line is one
 };
 
 [[nodiscard]] FileTree machine_tree();
 [[nodiscard]] FileTree stack_tree();
 [[nodiscard]] FileTree scenario_tree();
+[[nodiscard]] FileTree trace_tree();
 
 }  // namespace dculab::config

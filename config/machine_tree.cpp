@@ -106,7 +106,7 @@ FileTree machine_tree() {
                          {many_keys("<stack>", ".", map_of(figure_keys(sim::kReached, evidence)))}));
   append(keys, figure_keys(sim::kLinks, evidence));
   keys.push_back(map_key("calibration", "written by `dculab calibrate`", calibration_keys()));
-  return {std::string(kMachineSchema), "a device, and what it costs to run work there", map_of(std::move(keys))};
+  return {std::string(kMachineSchema), "a device, and what it costs to run work there", {map_of(std::move(keys))}};
 }
 
 }  // namespace dculab::config

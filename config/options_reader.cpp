@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/step_words.hpp"
 #include "core/kv/figures.hpp"
 #include "fields/printable_text.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "config/compare_reader.hpp"
-#include "config/model_fields.hpp"
+#include "config/model_sizes.hpp"
 #include "config/options_reader.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
@@ -133,11 +133,12 @@ ModelShape resolve_model(ModelShape model, const ModelChoice& choice) {
         throw InputError(std::string("model.") + key + ": layers of " + model.name + " have heads that differ");
   int num_layers = model.num_layers();
   change(kLayersField, num_layers);
-  visit_model_sizes(model, change);
+  visit_values<ModelSizes>(model, change);
   for (LayerKind& kind : model.kinds) {  // beside experts, intermediate_size is that of other layers
     if (!kind.experts) change("intermediate_size", kind.mlp.intermediate_size);
-    if (kind.experts) visit_mixture_sizes(*kind.experts, change);
-    std::visit([&change](auto& attention) { visit_attention_sizes(attention, change); }, kind.attention);
+    if (kind.experts) visit_values<MixtureSizes>(*kind.experts, change);
+    std::visit([&]<class Kind>(Kind& attention) { visit_values<AttentionSizes<Kind>>(attention, change); },
+               kind.attention);
   }
   for (const auto& [key, value] : choice.overrides)
     if (!changed.contains(key)) throw InputError("model." + key + ": " + model.name + " has no such size");

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "config/deployment_reader.hpp"
-#include "config/key_list.hpp"
-#include "config/model_fields.hpp"
+#include "config/key_description.hpp"
+#include "config/model_sizes.hpp"
 #include "config/options_reader.hpp"
 #include "config/search_reader.hpp"
 #include "config/step_words.hpp"
@@ -19,19 +19,6 @@ namespace {
 // What may be chosen at every point of the other axes.
 constexpr std::array<std::string_view, 2> kDecidedKeys{"model.num_key_value_heads", "kv_cache.block_size"};
 
-// Calls visit(key) for every size of a model that a scenario may change.
-template <class Visit>
-void visit_sizes(Visit visit) {
-  const auto visit_key = [&](std::string_view key, int) { visit(key); };
-  const ModelShape none;  // sizes of 0
-  visit(kLayersField);
-  visit_model_sizes(none, visit_key);
-  visit_layer_sizes(none.kinds.front(), visit_key);
-  const Experts no_experts;
-  visit_mixture_sizes(no_experts, visit_key);
-  for (const char* key : {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) visit(key);
-}
-
 // The model: a name, or {name: ..., num_key_value_heads: ...}.
 void read_model(MapReader& reader, ModelChoice& model) {
   const Node* node = reader.required("model");
@@ -39,11 +26,11 @@ void read_model(MapReader& reader, ModelChoice& model) {
   if (node->kind != NodeKind::map) return reader.read(*node, model.name);
   MapReader fields(node, "model", reader.problems());
   fields.required("name", model.name);
-  visit_sizes([&](std::string_view key) {
+  for (const std::string_view key : changeable_sizes()) {
     int value = 0;
     fields.optional(key, value, between(1, kLargestModelField));
     if (value != 0) model.overrides[std::string(key)] = value;
-  });
+  }
   fields.finish();
 }
 
@@ -222,10 +209,18 @@ std::vector<FileKey> plain_scenario_keys() { return keys_of<ScenarioKeys>(); }
 
 std::vector<FileKey> measure_keys() { return keys_of<MeasureKeys>(); }
 
-std::vector<std::string> changeable_sizes() {
-  std::vector<std::string> sizes;
-  visit_sizes([&](std::string_view key) { sizes.emplace_back(key); });
-  return sizes;
+std::vector<std::string_view> changeable_sizes() {
+  std::vector<std::string_view> names{kLayersField};
+  const auto add = [&names](const std::vector<std::string_view>& more) {
+    for (const std::string_view name : more)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  add(names_of<ModelSizes>());
+  add({"intermediate_size"});
+  add(names_of<AttentionSizes<Gqa>>());
+  add(names_of<MixtureSizes>());
+  add(names_of<AttentionSizes<Mla>>());
+  return names;
 }
 
 Sections sections_of(std::string_view key) {

@@ -55,7 +55,7 @@ class Sections {
 // Keys of a scenario that are no sections, those of `measure`, and the sizes of a model that a scenario may change.
 [[nodiscard]] std::vector<FileKey> plain_scenario_keys();
 [[nodiscard]] std::vector<FileKey> measure_keys();
-[[nodiscard]] std::vector<std::string> changeable_sizes();
+[[nodiscard]] std::vector<std::string_view> changeable_sizes();
 
 // What a dotted key belongs to. A key that belongs to none: all, whose reader refuses it.
 [[nodiscard]] Sections sections_of(std::string_view key);

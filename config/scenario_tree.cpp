@@ -8,7 +8,7 @@
 #include "config/compare_reader.hpp"
 #include "config/deployment_reader.hpp"
 #include "config/figure_keys.hpp"
-#include "config/model_fields.hpp"
+#include "config/model_sizes.hpp"
 #include "config/options_reader.hpp"
 #include "config/scenario_reader.hpp"
 #include "config/search_reader.hpp"
@@ -80,8 +80,9 @@ void add_changes(std::vector<FileKey>& keys, const std::string& shown, const std
 
 [[nodiscard]] FileKey model_key() {
   std::vector<FileKey> sizes;
-  for (const std::string& size : changeable_sizes()) {
-    FileKey& key = sizes.emplace_back(FileKey{.key = size, .meaning = "another size", .absent = "the model's"});
+  for (const std::string_view size : changeable_sizes()) {
+    FileKey& key =
+        sizes.emplace_back(FileKey{.key = std::string(size), .meaning = "another size", .absent = "the model's"});
     key.values = {{.kind = ValueKind::whole, .bounds = between(1, kLargestModelField)}};
   }
   FileKey model = named_or_changed("model",
@@ -161,9 +162,9 @@ FileTree scenario_tree() {
   keys.push_back(std::move(sweep));
   keys.push_back(map_key("compare", "variants of the scenario beside the scenario itself",
                          compare_keys(settings_key(keys, {any_scalar()}))));
-  FileTree tree{std::string(kScenarioSchema), "one question", map_of(std::move(keys))};
-  tree.document.one_of = {"machine", "machines"};
-  return tree;
+  FileValue document = map_of(std::move(keys));
+  document.one_of = {"machine", "machines"};
+  return {std::string(kScenarioSchema), "one question", {std::move(document)}};
 }
 
 }  // namespace dculab::config

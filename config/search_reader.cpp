@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/scenario_document.hpp"
 #include "fields/printable_text.hpp"
 

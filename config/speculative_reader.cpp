@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "config/draft_shape_text.hpp"
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/weight_format_text.hpp"
 
 namespace dculab::config {

@@ -92,7 +92,7 @@ FileTree stack_tree() {
     keys.push_back(map_key(section, meaning, stack_figure_keys(section, evidence)));
   keys.push_back(map_key("defaults", "what the program does unless told otherwise", keys_of<DefaultsKeys>()));
   keys.push_back(map_key("limits", "what the program takes", keys_of<LimitsKeys>()));
-  return {std::string(kStackSchema), "a serving program on a kind of device", map_of(std::move(keys))};
+  return {std::string(kStackSchema), "a serving program on a kind of device", {map_of(std::move(keys))}};
 }
 
 }  // namespace dculab::config

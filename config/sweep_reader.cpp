@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/scenario_document.hpp"
 #include "config/scenario_reader.hpp"
 #include "fields/printable_text.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 #include "config/step_words.hpp"
 
 namespace dculab::config {

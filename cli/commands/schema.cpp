@@ -32,7 +32,7 @@ void add_schema(CLI::App& app) {
   auto choices = std::make_shared<SchemaChoices>();
   command
       ->add_option("name", choices->name,
-                   "A command, or machine, stack or scenario for files; without it, a list of all")
+                   "A command, or machine, stack, scenario or trace for files; without it, a list of all")
       ->option_text("NAME");
   add_output_options(*command, choices->output);
   command->callback([choices] {

@@ -36,7 +36,7 @@ namespace {
 using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
 using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
 
-constexpr std::array<AnswerSchema, 26> kAnswerSchemas{{
+constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",
      [] { return document_schema<StudyDocument>("dculab/study/1"); }},
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
@@ -86,6 +86,7 @@ constexpr std::array<AnswerSchema, 26> kAnswerSchemas{{
     {"machine", "dculab/machine/1", "a file: a device, and what it costs to run work there", machine_schema},
     {"stack", "dculab/stack/1", "a file: a serving program on a kind of device", stack_schema},
     {"scenario", "dculab/scenario/1", "a file: one question", scenario_schema},
+    {"trace", "dculab/trace/2", "a line of a file of measured steps", trace_schema},
 }};
 
 }  // namespace

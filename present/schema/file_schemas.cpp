@@ -128,12 +128,13 @@ void add_bounds(const Bounds& bounds, Json& schema) {
 Json file_schema(const config::FileTree& tree) {
   Json schema{
       {"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", tree.id}, {"description", tree.meaning}};
-  schema.update(value_schema(tree.document));
+  schema.update(any_of(tree.documents));
   return schema;
 }
 
 Json machine_schema() { return file_schema(config::machine_tree()); }
 Json stack_schema() { return file_schema(config::stack_tree()); }
 Json scenario_schema() { return file_schema(config::scenario_tree()); }
+Json trace_schema() { return file_schema(config::trace_tree()); }
 
 }  // namespace dculab::present

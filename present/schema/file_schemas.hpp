@@ -1,4 +1,4 @@
-// JSON Schemas of the files that people write: machines, stacks and scenarios.
+// JSON Schemas of files: machines, stacks, scenarios and traces.
 #pragma once
 
 #include "config/key_tree.hpp"
@@ -14,5 +14,6 @@ namespace dculab::present {
 [[nodiscard]] Json machine_schema();
 [[nodiscard]] Json stack_schema();
 [[nodiscard]] Json scenario_schema();
+[[nodiscard]] Json trace_schema();  // of a line
 
 }  // namespace dculab::present

@@ -1,5 +1,5 @@
 // A section's list of keys: what it reads, what it refuses, and what it says of itself.
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 
 #include <algorithm>
 #include <string>

@@ -56,6 +56,47 @@ TEST_CASE("attention over compressed entries survives the way through a file") {
   CHECK(read_trace("t.jsonl", trace_json_lines(trace)).steps[0].model == model);
 }
 
+TEST_CASE("attention over latents survives the way through a file, with its norms and its form") {
+  Trace trace = small_trace();
+  TraceStep& step = trace.steps[0];
+  LayerKind kind = step.model.kinds[0];
+  kind.norms = NormPlacement::sandwich;
+  kind.attention = Mla{.num_attention_heads = 4,
+                       .q_lora_rank = 24,
+                       .kv_lora_rank = 32,
+                       .qk_nope_head_dim = 16,
+                       .qk_rope_head_dim = 8,
+                       .v_head_dim = 16,
+                       .bias = true,
+                       .score_factor = 1.5};
+  set_layers(step.model, 2, kind);
+  step.options.prefill_latents = LatentForm::absorb;
+  step.options.kv_cache_dtype = Dtype::f16;
+  leave_out_ops(step);
+  const Trace again = read_trace("t.jsonl", trace_json_lines(trace));
+  CHECK(again.steps[0].model == step.model);
+  CHECK(again.steps[0].options.prefill_latents == LatentForm::absorb);
+  CHECK(again.steps[0].options.decode_latents == LatentForm::absorb);
+}
+
+TEST_CASE("a trace of version 1 has the keys of its only kind of layers beside the model's") {
+  const Trace trace = small_trace();
+  std::string text = trace_json_lines(trace);
+  const std::string begin = R"("layer_kinds":[{)";
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin)) {
+    const std::size_t end = text.find("}]", at);
+    REQUIRE(end != std::string::npos);
+    text.erase(end, 2).erase(at, begin.size());
+  }
+  text.replace(text.find("dculab/trace/2"), 14, "dculab/trace/1");
+  const Trace again = read_trace("t.jsonl", text);
+  REQUIRE(again.steps.size() == 2);
+  CHECK(again.steps[0].model == trace.steps[0].model);
+  CHECK(again.steps[1].model == trace.steps[1].model);
+  text.replace(text.find("\"mlp\""), 5, "\"mlq\"");
+  REQUIRE_THROWS_WITH(read_trace("t.jsonl", text), ContainsSubstring("t.jsonl:2: layer_kinds.mlp: missing"));
+}
+
 TEST_CASE("a mixture of experts and its load survive the way through a file") {
   Trace trace = small_trace();
   ModelShape& model = trace.steps[0].model;

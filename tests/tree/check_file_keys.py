@@ -1,7 +1,7 @@
 """Do the reference pages say of every key of a file what the program says? Compares their tables with its schemas.
 
 Usage: check_file_keys.py PROGRAM SOURCE_DIR [--update]. A table follows a line `<!-- keys: KIND [PREFIX...] -->`, where
-KIND is machine, stack or scenario (`PROGRAM schema KIND`). It has the columns key, value, default and meaning, and one
+KIND is machine, stack, scenario or trace (`PROGRAM schema KIND`). It has the columns key, value, default and meaning, and one
 row for each key that begins with one of its prefixes; of several tables the one with the longest such prefix has it.
 Prints each key that is missing, that there is not, or whose value or default is another, and exits with 1 if there is
 any. --update rewrites the tables and keeps the meanings that stand there; of a new key it takes the schema's.
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 PAGES = {"machine": ["hwmodels/SCHEMA.md"], "stack": ["stacks/SCHEMA.md"],
-         "scenario": ["docs/reference/scenario-file.md"]}
+         "scenario": ["docs/reference/scenario-file.md"], "trace": ["docs/reference/trace-file.md"]}
 HEAD = ["| key | value | default | meaning |", "|---|---|---|---|"]
 MARK = re.compile(r"<!-- keys: (\w+)((?: \S+)*) -->")
 DIMENSIONS = {"s": "time", "B": "size", "B/s": "bandwidth", "FLOP/s": "FLOP rate", "FLOP": "FLOP", "Hz": "frequency"}
@@ -106,6 +106,11 @@ def rows(schema: dict, path: str = ""):
         yield from row(path + shown, each, required, names)
 
 
+def documented(schema: dict) -> list[tuple]:
+    """The rows of a file, or of all kinds of lines that it has."""
+    return [each for form in ([schema] if is_map(schema) else schema["anyOf"]) for each in rows(form)]
+
+
 def alike_but_name(keys) -> bool:
     others = [each for shown, each, _ in keys if shown != "name"]
     return len(others) >= MANY and all(without(each) == without(others[0]) for each in others)
@@ -189,7 +194,7 @@ def main() -> int:
     for kind, pages in PAGES.items():
         text = subprocess.run([program, "schema", kind], capture_output=True, text=True, check=True).stdout
         for page in pages:
-            complaints += check(source / page, kind, list(rows(json.loads(text))), "--update" in sys.argv[3:])
+            complaints += check(source / page, kind, documented(json.loads(text)), "--update" in sys.argv[3:])
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0

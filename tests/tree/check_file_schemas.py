@@ -1,11 +1,13 @@
-"""Is every shipped machine, stack and scenario as its JSON Schema says, and does the schema refuse others?
+"""Is every shipped machine, stack and scenario as its JSON Schema says, and every trace; does the schema refuse others?
 
-Usage: check_file_schemas.py PROGRAM SOURCE_DIR. Validates hwmodels/, stacks/ and scenarios/ with `PROGRAM schema KIND`.
-Of each file it also tries one with a key that there is not in every map; the schema must refuse each. Prints every file
+Usage: check_file_schemas.py PROGRAM SOURCE_DIR. Validates hwmodels/, stacks/ and scenarios/ with `PROGRAM schema KIND`,
+and the first lines of the traces in tests/data/traces/ with `PROGRAM schema trace`. Of each file it also tries one with a key that there is not in every map; the schema must refuse each. Prints every file
 that is not as expected and exits with 1 if there is any.
 """
 
 import copy
+import gzip
+import itertools
 import json
 import pathlib
 import re
@@ -16,6 +18,7 @@ import jsonschema
 import yaml
 
 FOLDERS = {"machine": "hwmodels", "stack": "stacks", "scenario": "scenarios"}
+LINES = 3  # of a trace
 
 
 class Loader(yaml.SafeLoader):
@@ -55,8 +58,7 @@ def is_open(path) -> bool:
     return path[:1] == ("sweep",) and isinstance(path[-1], int) or path[-1:] in (("reached",), ("parameters",), ("domain",), ("intervals",)) or path[-2:-1] == ("parameters",)
 
 
-def complaints(path: pathlib.Path, validator):
-    document = yaml.load(path.read_text(encoding="utf-8"), Loader)
+def complaints(path: pathlib.Path, document, validator):
     for error in validator.iter_errors(document):
         yield f"{path}: {'.'.join(map(str, error.absolute_path))}: {error.message[:300]}"
     for place in maps(document):
@@ -64,21 +66,30 @@ def complaints(path: pathlib.Path, validator):
             yield f"{path}: a key 'colour' in {'.'.join(map(str, place)) or 'the file'} is as the schema says"
 
 
+def validator_of(program: str, kind: str):
+    text = subprocess.run([program, "schema", kind], capture_output=True, text=True, check=True).stdout
+    schema = json.loads(text)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
 def main() -> int:
     program, source = sys.argv[1], pathlib.Path(sys.argv[2])
     found = []
     for kind, folder in FOLDERS.items():
-        text = subprocess.run([program, "schema", kind], capture_output=True, text=True, check=True).stdout
-        schema = json.loads(text)
-        jsonschema.Draft202012Validator.check_schema(schema)
-        validator = jsonschema.Draft202012Validator(schema)
+        validator = validator_of(program, kind)
         # Scenarios lie beside files of other kinds.
         files = [path for path in sorted((source / folder).rglob("*.yaml"))
                  if f"schema: dculab/{kind}/1" in path.read_text(encoding="utf-8")]
         if len(files) < 10:
             found.append(f"{folder}: has {len(files)} files of a {kind} only")
         for path in files:
-            found += complaints(path, validator)
+            found += complaints(path, yaml.load(path.read_text(encoding="utf-8"), Loader), validator)
+    validator = validator_of(program, "trace")
+    for path in sorted((source / "tests/data/traces").rglob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in itertools.islice(lines, LINES):
+                found += complaints(path, json.loads(line), validator)
     for each in found:
         print(each)
     return 1 if found else 0

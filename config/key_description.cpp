@@ -1,4 +1,4 @@
-#include "config/key_list.hpp"
+#include "config/key_description.hpp"
 
 #include <array>
 
@@ -23,6 +23,8 @@ std::vector<FileValue> values_of(const KeyInfo& info, const Shape& shape) {
   if (shape.is_text) values.push_back({.kind = ValueKind::text});
   for (const auto& [is_one, kind] : {std::pair{shape.is_whole, ValueKind::whole}, {shape.is_number, ValueKind::number}})
     if (is_one) values.push_back({.kind = kind, .bounds = info.bounds, .unit = std::string(info.unit)});
+  if (shape.is_counts)
+    values.push_back({.kind = ValueKind::list, .items = {{.kind = ValueKind::whole, .bounds = info.bounds}}});
   const FileValue list{.kind = ValueKind::list, .items = values};
   if (shape.must_be_list) return {list};
   if (shape.may_be_list) values.push_back(list);
