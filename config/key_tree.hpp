@@ -33,6 +33,7 @@ struct FileValue {
   std::vector<FileValue> items{};
   std::vector<FileKey> keys{};
   std::vector<std::string> one_of{};  // keys of which one at least must be there
+  std::string title{};                // of a document, where there are several kinds
 };
 
 struct FileKey {

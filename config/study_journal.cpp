@@ -124,7 +124,7 @@ void StudyJournal::load_chunks(JournalStart start, const ChunkCheck& is_chunk) {
   if (start != JournalStart::salvage)
     file_.refuse("is damaged at byte " + std::to_string(size_) + ", behind " + std::to_string(num_chunks()) +
                  (num_chunks() == 1 ? " whole chunk" : " whole chunks") +
-                 "; study --salvage keeps those and prices the rest anew");
+                 "; study --salvage keeps those and predicts the rest again");
   dropped_ = file_.size() - size_;
 }
 

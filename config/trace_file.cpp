@@ -132,9 +132,12 @@ std::string trace_json_lines(const Trace& trace) {
 }
 
 FileTree trace_tree() {
+  FileValue header = map_of(keys_of<FirstLineKeys>()), step = map_of(keys_of<TraceStepKeys>());
+  header.title = "header";
+  step.title = "step";
   return {std::string(kTraceSchema),
           "a line of measured steps: the first, and every other",
-          {map_of(keys_of<FirstLineKeys>()), map_of(keys_of<TraceStepKeys>())}};
+          {std::move(header), std::move(step)}};
 }
 
 }  // namespace dculab::config

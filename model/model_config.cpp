@@ -132,9 +132,9 @@ void read_unknown(const JsonFields& config, const Decoder& decoder, const std::s
   const std::string missing = missing_size(decoder.fields);
   if (parts.empty() && missing.empty()) return read_unknown_dense(decoder.fields, type, shape);
   const std::string why = parts.empty() ? "is not known, and its config.json has no " + missing + " to price it by"
-                                        : "cannot be priced: it has " + parts;
-  place.refuse("model_type",
-               in_quotes(type) + " " + why + "; nearest that can be priced: " + nearest_priced_model(decoder.fields));
+                                        : "cannot be predicted: it has " + parts;
+  place.refuse("model_type", in_quotes(type) + " " + why +
+                                 "; nearest that can be predicted: " + nearest_priced_model(decoder.fields));
 }
 
 // Layers behind the last that predict further tokens: counted where speculation drafts with them.

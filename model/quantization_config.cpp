@@ -74,8 +74,9 @@ QuantizationConfig read_quantization(const JsonFields& fields) {
   const std::string method = quantization_method(fields);
   if (method == "gptq") return read_gptq(fields);
   if (method == "awq") return read_awq(fields);
-  fields.refuse(key, in_quotes(method) +
-                         " is priced, not run (gptq, awq and weights of F8_E4M3 are); use the F16 or BF16 checkpoint");
+  fields.refuse(key,
+                in_quotes(method) +
+                    " is predicted, not run (gptq, awq and weights of F8_E4M3 are); use the F16 or BF16 checkpoint");
 }
 
 const char* name(QuantizedFormat format) {

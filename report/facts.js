@@ -92,7 +92,7 @@ export const simulations = ({ simulations: all, best }) =>
   );
 
 // What the assumed figures of each machine change: {machine: {key: share}}.
-export const leanings = (result) => {
+export const sensitivities = (result) => {
   const lists = parts(result).flatMap(({ machine, leans_on, machines, designs }) => [
     ...(Array.isArray(leans_on) ? [[machine, leans_on]] : Object.entries(leans_on ?? {})),
     ...(machines ?? designs ?? []).map((each) => [each.machine, each.leans_on]),

@@ -60,15 +60,15 @@ constexpr const char* kFile = "question";  // in messages
   return found != kept.end() ? found->second : kept.emplace(key, study::resolve_machine(scenario, name)).first->second;
 }
 
-[[nodiscard]] Report prediction_of(const config::Scenario& scenario, study::Leanings leanings) {
-  return present::prediction_report(study::predict(scenario, machine_of(scenario), leanings));
+[[nodiscard]] Report prediction_of(const config::Scenario& scenario, study::InputSensitivities input_sensitivities) {
+  return present::prediction_report(study::predict(scenario, machine_of(scenario), input_sensitivities));
 }
 
 [[nodiscard]] Report points_of(const config::Scenario& scenario) {
   study::refuse_unanswered(scenario);
   const sim::Machine machine = machine_of(scenario);
   const study::StepStudy study = study::price_steps(scenario, machine);
-  return {"dculab/study/1", {}, {}, Json{{"machines", Json::array({present::json_of(present::ToldSteps{study})})}}};
+  return {"dculab/study/1", {}, {}, Json{{"machines", Json::array({present::json_of(present::ReportedSteps{study})})}}};
 }
 
 [[nodiscard]] Report study_of(const config::Scenario& scenario) {
@@ -98,8 +98,8 @@ constexpr const char* kFile = "question";  // in messages
 }
 
 [[nodiscard]] Report report_of(const std::string& asked, const Node& question) {
-  if (asked == "predict") return prediction_of(scenario_of(question), study::Leanings::found);
-  if (asked == "step") return prediction_of(scenario_of(question), study::Leanings::left_out);
+  if (asked == "predict") return prediction_of(scenario_of(question), study::InputSensitivities::found);
+  if (asked == "step") return prediction_of(scenario_of(question), study::InputSensitivities::left_out);
   if (asked == "points") return points_of(scenario_of(question));
   if (asked == "study") return study_of(scenario_of(question));
   if (asked == "footprint") return footprint_of(scenario_of(question));

@@ -10,9 +10,9 @@ namespace dculab::web {
 // may be left out). `ask` is one of
 //
 //   predict    the workload's step                        the document of `dculab predict --format json`
-//   step       the same without what it leans on, which takes most of the time
+//   step       the same without its input sensitivity, which takes most of the time
 //   study      a sweep of steps, with `sweep`             that of `dculab study`
-//   points     its points alone, without intervals, recommendation and leanings
+//   points     its points alone, without intervals, recommendation and input sensitivities
 //   footprint  weights and KV cache of the model and of   that of `dculab tables footprint`
 //              others like it, workload.batch sequences of workload.context_tokens
 //

@@ -18,7 +18,7 @@ struct PredictChoices {
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("predict", "Price one step on one machine, op by op");
+  CLI::App* command = app.add_subcommand("predict", "Predict one step on one machine, op by op");
   auto choices = std::make_shared<PredictChoices>();
   add_step_choices(*command, choices->step);
   add_report_options(*command, choices->output);

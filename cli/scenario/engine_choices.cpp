@@ -37,7 +37,8 @@ std::string kv_dtypes_help() {
 
 ActivationMode parse_activations(const std::string& text) {
   if (const auto mode = parse_activation_mode(text)) {
-    if (*mode == ActivationMode::fp8) throw InputError("fp8 activations are priced, not run; use exact, int8 or bf16");
+    if (*mode == ActivationMode::fp8)
+      throw InputError("fp8 activations are predicted, not run; use exact, int8 or bf16");
     return *mode;
   }
   throw InputError("'" + text + "' is not a way to take activations; use exact, int8 or bf16");

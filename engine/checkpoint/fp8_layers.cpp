@@ -39,7 +39,7 @@ struct BlockShifts {
   const auto rows = static_cast<unsigned>(stored->block_rows), columns = static_cast<unsigned>(stored->block_columns);
   if (!std::has_single_bit(rows) || !std::has_single_bit(columns) || columns < kFewestColumns)
     throw InputError(file, "FP8 blocks of " + std::to_string(rows) + " x " + std::to_string(columns) +
-                               " weights are priced, not run; sizes must be powers of two, of at least 128 columns");
+                               " weights are predicted, not run; sizes must be powers of two, of at least 128 columns");
   return {std::countr_zero(rows), std::countr_zero(columns)};
 }
 

@@ -116,7 +116,7 @@ class SlotList {
 
 void require_tensor_names(const ModelShape& shape) {
   if (shape.tensor_names == nullptr)
-    throw InputError(shape.name + " is of a family that is priced, not run; see docs/reference/engine.md");
+    throw InputError(shape.name + " is of a family that is predicted, not run; see docs/reference/engine.md");
 }
 
 std::vector<TensorSlot> tensor_slots(ModelWeights& weights) {

@@ -62,7 +62,7 @@ void require_gpu_attention(const ModelShape& shape) {
     if (kind.mla() != nullptr)
       require_latent_kernels(*kind.mla(), shape.slot_format(WeightSlot::kv_b_proj, kind, shape.layer_format()).dtype);
     else if (!kind.has_kv_heads())
-      throw InputError(shape.name + " has layers of " + unsupported_attention(kind) + ", which are priced, not run");
+      throw InputError(shape.name + " has layers of " + unsupported_attention(kind) + ", which are predicted, not run");
     else if (!kind.gqa().group_sizes.empty())
       throw InputError(shape.name + " has groups of different numbers of query heads, which run on the CPU only");
     else if (!lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim))

@@ -55,7 +55,7 @@ struct OpDispatch {
   }
 
  private:
-  static void refuse(const Op& op) { require(false, op, "is of a part of a model that is priced, not run"); }
+  static void refuse(const Op& op) { require(false, op, "is of a part of a model that is predicted, not run"); }
 
   // Executors that have a part of a model know what to exchange.
   template <class Executor>

@@ -83,7 +83,7 @@ Bytes memory_besides_kv(const OpenDevice& device, const ModelShape& model, const
 
 EngineOptions options_on(const DeviceChoice& device, EngineOptions options) {
   if (options.activations == ActivationMode::fp8)
-    throw InputError("activations rounded to FP8 are priced, not run; use exact");
+    throw InputError("activations rounded to FP8 are predicted, not run; use exact");
   if (device.kind == DeviceKind::cpu) {
     options.activation_dtype = Dtype::f32;
     return options;

@@ -69,14 +69,15 @@ void note_shared_cache(HostMeasurements& host) {
   for (const LevelMeasurement& level : host.levels) {
     if (level.reach.value() <= 0 || level.sharing == Sharing::one_core) continue;
     char text[200];
-    std::snprintf(text, sizeof text,
-                  "%s is shared, in a virtual machine also with strangers: of its %.0f MiB, one thread reads sets of "
-                  "up to %.1f MiB mostly from it",
-                  level.name.c_str(), level.size / kMiB, level.reach / kMiB);
+    std::snprintf(
+        text, sizeof text,
+        "%s is shared, in a virtual machine also with other tenants: of its %.0f MiB, one thread reads sets of "
+        "up to %.1f MiB mostly from it",
+        level.name.c_str(), level.size / kMiB, level.reach / kMiB);
     host.notes.push_back(text);
-    if (level.kept_for <= Seconds{}) continue;
+    if (level.retention_time <= Seconds{}) continue;
     std::snprintf(text, sizeof text, "%s keeps what nobody reads for %.1f ms, then a third of it is left",
-                  level.name.c_str(), 1e3 * level.kept_for.value());
+                  level.name.c_str(), 1e3 * level.retention_time.value());
     host.notes.push_back(text);
   }
 }

@@ -9,7 +9,7 @@ namespace dculab::engine {
 inline constexpr double kTolerableForeignLoad = 0.03;
 
 // Fills the reach of the last cache: the largest working set of the sweep that one thread reads at a rate nearer,
-// by ratio, to that cache's than to DRAM's. Strangers on a shared cache make it smaller than the cache.
+// by ratio, to that cache's than to DRAM's. Other tenants on a shared cache make it smaller than the cache.
 void find_reach(HostMeasurements& host);
 
 // Fills `how` and appends to `notes`, from the figures alone.

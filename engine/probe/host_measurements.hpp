@@ -44,7 +44,7 @@ struct LevelMeasurement {
   Spread<Seconds> latency;           // load to use, one thread, address translation hits
   Spread<Seconds> latency_anywhere;  // the same with the next load anywhere in the memory; for caches the same figure
   double outstanding = 0;  // lines in flight of one core, bandwidth * latency / line; 0 for L1, which has no fills
-  Seconds kept_for;        // last cache: until 1/e of what was not read again is still there; 0 where nothing goes
+  Seconds retention_time;  // last cache: until 1/e of what was not read again is still there; 0 where nothing goes
   double huge_share = 0;   // share of the memory that lay on 2 MB pages
 };
 

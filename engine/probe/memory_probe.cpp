@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/probe/kept_for.hpp"
+#include "engine/probe/retention_time.hpp"
 #include "kernels/cpu/probe/dependent_chain.hpp"
 
 namespace dculab::engine {
@@ -205,7 +205,7 @@ Seconds MemoryProbe::measure_kept_for(Bytes working_set) {
   const Seconds warm = pass_after({});
   std::vector<ReadAfter> after;
   for (Seconds wait = kFirstWait; wait <= kLastWait; wait *= 2) after.push_back({wait, pass_after(wait)});
-  return kept_for(warm, after);
+  return retention_time(warm, after);
 }
 
 }  // namespace dculab::engine

@@ -36,7 +36,7 @@ struct Topology {
 [[nodiscard]] Bytes bandwidth_working_set(const std::vector<CacheLevel>& caches, std::size_t index);
 
 // What to walk through for its latency: at most twice the cache above. A slow walk through more loses its lines to
-// strangers on a shared cache before it comes back to them.
+// other tenants on a shared cache before it comes back to them.
 [[nodiscard]] Bytes latency_working_set(const std::vector<CacheLevel>& caches, std::size_t index);
 
 // Reads /sys/devices/system/cpu, /proc/cpuinfo and /proc/meminfo below `root`. What is missing is assumed and noted.

@@ -114,7 +114,7 @@ void read_unknown_dense(const JsonFields& config, const std::string& model_type,
   set_unknown_layers(config, shape, layer);
   shape.tensor_names = nullptr;
   shape.notes.push_back("model_type " + in_quotes(model_type) +
-                        " is not known: priced as a dense decoder like Llama (" + assumed_text(shape) + ")");
+                        " is not known: predicted as a dense decoder like Llama (" + assumed_text(shape) + ")");
 }
 
 }  // namespace dculab

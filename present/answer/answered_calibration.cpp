@@ -13,18 +13,18 @@
 
 namespace dculab::present {
 
-CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& told) {
+CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& reported) {
   if (question.traces.empty())
     throw InputError("nothing to learn from; give trace files with --machine, or --points FILE...");
   if (question.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
   const sim::Machine base = study::resolve_machine(question.machine);
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
-  if (believed.steps.size() < sim::kFewestSteps && told.on_refused)  // which is refused
-    for (const std::string& line : believed.refused) told.on_refused(line);
+  if (believed.steps.size() < sim::kFewestSteps && reported.on_refused)  // which is refused
+    for (const std::string& line : believed.refused) reported.on_refused(line);
   const std::string label = "fitting " + std::to_string(believed.steps.size()) + " steps";
   const study::TraceCalibration calibration =
-      study::calibrate_on(believed.steps, base, question.held_out, [&told, &label](double share) {
-        if (told.progress) told.progress(label, share);
+      study::calibrate_on(believed.steps, base, question.held_out, [&reported, &label](double share) {
+        if (reported.progress) reported.progress(label, share);
       });
   return {calibration.fit.machine, trace_calibration_report(base.name, believed, calibration)};
 }
@@ -37,18 +37,19 @@ Report calibrated_on_points(const std::vector<std::string>& points, const std::s
   const auto learned = study::learn_from(set);
   study::Catalog catalog = study::learned_catalog(learned);
   study::Runs runs(learned);
-  PointsCalibration told{.left_out = left_out,
-                         .learned = *learned,
-                         .errors = fitted_errors(study::summarize(study::score_points(set, set.runs, {}).rows),
-                                                 study::summarize(study::score_points(set, runs, {}).rows)),
-                         .intervals = {},
-                         .folder = folder,
-                         .files = {}};
+  PointsCalibration reported{.left_out = left_out,
+                             .learned = *learned,
+                             .errors = fitted_errors(study::summarize(study::score_points(set, set.runs, {}).rows),
+                                                     study::summarize(study::score_points(set, runs, {}).rows)),
+                             .intervals = {},
+                             .folder = folder,
+                             .files = {}};
   const std::vector<std::filesystem::path> files = catalog.write(made.path());
   made.keep();
-  told.intervals = study::learned_intervals(catalog);
-  for (const std::filesystem::path& file : files) told.files.push_back((std::filesystem::path(folder) / file).string());
-  return points_calibration_report(told);
+  reported.intervals = study::learned_intervals(catalog);
+  for (const std::filesystem::path& file : files)
+    reported.files.push_back((std::filesystem::path(folder) / file).string());
+  return points_calibration_report(reported);
 }
 
 }  // namespace dculab::present

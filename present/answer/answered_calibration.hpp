@@ -29,7 +29,7 @@ struct CalibratedMachine {
 };
 
 // Throws InputError.
-[[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& told);
+[[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& reported);
 
 // Writes what was learned into a new `folder`: machine and stack files. Throws InputError.
 [[nodiscard]] Report calibrated_on_points(const std::vector<std::string>& points, const std::string& folder);

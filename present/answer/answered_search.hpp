@@ -16,11 +16,11 @@ struct SearchTold {
 };
 
 // Adds the answer to the report; of one of several shards only how far it is. Throws InputError.
-void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchTold& told,
+void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchTold& reported,
                   Report& report);
 
 // The answer of the whole study, from the journals of all its shards. Throws InputError.
-void merge_study(const std::vector<std::string>& journals, const study::SearchChoices& choices, const SearchTold& told,
-                 Report& report);
+void merge_study(const std::vector<std::string>& journals, const study::SearchChoices& choices,
+                 const SearchTold& reported, Report& report);
 
 }  // namespace dculab::present

@@ -23,6 +23,6 @@ struct StudyQuestion {
 
 // Of several scenarios one report: each one's heading stands above its first table. Throws InputError for what has no
 // answer, and for choices that would change nothing.
-[[nodiscard]] Report answered_study(const StudyQuestion& question, const SearchTold& told);
+[[nodiscard]] Report answered_study(const StudyQuestion& question, const SearchTold& reported);
 
 }  // namespace dculab::present

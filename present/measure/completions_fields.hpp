@@ -14,12 +14,12 @@
 
 namespace dculab::present {
 
-struct ToldCompletion {
+struct ReportedCompletion {
   const std::string& prompt;
   const engine::Completion& completion;
 };
 
-struct ToldGeneration {
+struct ReportedGeneration {
   const std::vector<std::string>& prompts;  // of each completion
   const engine::Generation& generation;
 };
@@ -34,18 +34,19 @@ struct ToldGeneration {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldCompletion> {
-  using Told = present::ToldCompletion;
+struct FieldList<present::ReportedCompletion> {
+  using Self = present::ReportedCompletion;
   static constexpr std::string_view id = "completion";
   static constexpr std::string_view doc = "What follows a prompt.";
   static constexpr auto fields = std::tuple(
-      field("prompt", "the text", [](const Told& told) { return told.prompt; }),
-      field("text", "that follows, special tokens left out", [](const Told& told) { return told.completion.text; }),
-      field("token_ids", "the stop token included", [](const Told& told) { return told.completion.token_ids; }),
+      field("prompt", "the text", [](const Self& reported) { return reported.prompt; }),
+      field("text", "that follows, special tokens left out",
+            [](const Self& reported) { return reported.completion.text; }),
+      field("token_ids", "the stop token included", [](const Self& reported) { return reported.completion.token_ids; }),
       field("finish_reason", "what ended it", one_of("stop", "length", "refused"),
-            [](const Told& told) { return present::finish_text(told.completion); }),
-      field("error", "why it was refused", [](const Told& told) {
-        return when(!told.completion.refusal.empty(), [&] { return told.completion.refusal; });
+            [](const Self& reported) { return present::finish_text(reported.completion); }),
+      field("error", "why it was refused", [](const Self& reported) {
+        return when(!reported.completion.refusal.empty(), [&] { return reported.completion.refusal; });
       }));
 };
 
@@ -76,24 +77,24 @@ struct FieldList<ServingReport> {
 };
 
 template <>
-struct FieldList<present::ToldGeneration> {
-  using Told = present::ToldGeneration;
+struct FieldList<present::ReportedGeneration> {
+  using Self = present::ReportedGeneration;
   static constexpr std::string_view id = "generation";
   static constexpr std::string_view doc = "Text that the engine generated.";
   static constexpr std::string_view csv_rows = "completions";
 
-  [[nodiscard]] static std::vector<present::ToldCompletion> completions(const Told& told) {
-    std::vector<present::ToldCompletion> completions;
-    for (std::size_t index = 0; index < told.prompts.size(); ++index)
-      completions.push_back({told.prompts[index], told.generation.completions[index]});
+  [[nodiscard]] static std::vector<present::ReportedCompletion> completions(const Self& reported) {
+    std::vector<present::ReportedCompletion> completions;
+    for (std::size_t index = 0; index < reported.prompts.size(); ++index)
+      completions.push_back({reported.prompts[index], reported.generation.completions[index]});
     return completions;
   }
 
   static constexpr auto fields =
       std::tuple(field("completions", "in the order of the prompts", &completions),
-                 field("statistics", "of all of them", [](const Told& told) { return told.generation.report; }),
-                 field("speculation", "where something was drafted", [](const Told& told) {
-                   const ServingReport& served = told.generation.report;
+                 field("statistics", "of all of them", [](const Self& reported) { return reported.generation.report; }),
+                 field("speculation", "where something was drafted", [](const Self& reported) {
+                   const ServingReport& served = reported.generation.report;
                    return when(served.drafts.num_drafts > 0, [&] { return present::drafts_of_report(served); });
                  }));
 };

@@ -27,7 +27,7 @@ const char* finish_text(const engine::Completion& completion) {
 }
 
 Report completions_report(const std::vector<std::string>& prompts, const engine::Generation& generation) {
-  Report report = report_of("dculab/run/1", ToldGeneration{prompts, generation});
+  Report report = report_of("dculab/run/1", ReportedGeneration{prompts, generation});
   Table table;
   table.columns = {"prompt", "completion", "tokens", "finished by", "error"};
   for (std::size_t index = 0; index < prompts.size(); ++index) {

@@ -12,7 +12,7 @@ namespace {
 
 [[nodiscard]] Report empty_conversations_report(const study::ConversationQuestion& question,
                                                 const study::ConversationAnswer& answer) {
-  Report report = report_of("dculab/bench-workload/1", ToldConversationAnswer{question, answer});
+  Report report = report_of("dculab/bench-workload/1", ReportedConversationAnswer{question, answer});
   const int replicas = question.replicas.replicas();
   const std::string engine = answer.device + (replicas > 1 ? " each" : "") + ", " + answer.build;
   report.heading = {replicas > 1 ? std::to_string(replicas) + " replicas on " + engine : engine};

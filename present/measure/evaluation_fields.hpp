@@ -16,22 +16,22 @@
 namespace dculab::present {
 
 // A row, with what was asked of all.
-struct ToldEvaluation {
+struct ReportedEvaluation {
   const study::EvaluationTasks& tasks;
   const study::EvaluationRow& row;
 };
 
-struct ToldQuestions {
+struct ReportedQuestions {
   const std::string& file;
   const engine::ChoiceEvaluation& found;
 };
 
-struct ToldDecode {
+struct ReportedDecode {
   const engine::DecodeSpeedOptions& asked;
   Seconds step;
 };
 
-struct ToldEvaluations {
+struct ReportedEvaluations {
   const study::EvaluationTasks& tasks;
   const std::vector<study::EvaluationRow>& rows;
 };
@@ -77,37 +77,37 @@ struct FieldList<engine::TextEvaluation> {
 };
 
 template <>
-struct FieldList<present::ToldQuestions> {
-  using Told = present::ToldQuestions;
+struct FieldList<present::ReportedQuestions> {
+  using Self = present::ReportedQuestions;
   static constexpr std::string_view id = "questions";
   static constexpr std::string_view doc = "Multiple-choice questions of a file.";
 
-  [[nodiscard]] static double share(const Told& told, int right) {
-    return static_cast<double>(right) / told.found.num_items;
+  [[nodiscard]] static double share(const Self& reported, int right) {
+    return static_cast<double>(right) / reported.found.num_items;
   }
 
-  static constexpr auto fields =
-      std::tuple(field("file", "its path", [](const Told& told) { return told.file; }),
-                 field("items", "questions", unit::count, [](const Told& told) { return told.found.num_items; }),
-                 field("accuracy", "answered by the likeliest choice", unit::share,
-                       [](const Told& told) { return share(told, told.found.right); }),
-                 field("accuracy_per_character", "by the likeliest a character", unit::share,
-                       [](const Told& told) { return share(told, told.found.right_per_character); }));
+  static constexpr auto fields = std::tuple(
+      field("file", "its path", [](const Self& reported) { return reported.file; }),
+      field("items", "questions", unit::count, [](const Self& reported) { return reported.found.num_items; }),
+      field("accuracy", "answered by the likeliest choice", unit::share,
+            [](const Self& reported) { return share(reported, reported.found.right); }),
+      field("accuracy_per_character", "by the likeliest a character", unit::share,
+            [](const Self& reported) { return share(reported, reported.found.right_per_character); }));
 };
 
 template <>
-struct FieldList<present::ToldDecode> {
-  using Told = present::ToldDecode;
+struct FieldList<present::ReportedDecode> {
+  using Self = present::ReportedDecode;
   static constexpr std::string_view id = "decode_speed";
   static constexpr std::string_view doc = "Decode steps that were timed.";
   static constexpr auto fields =
-      std::tuple(field("batch", "sequences", unit::count, [](const Told& told) { return told.asked.batch; }),
+      std::tuple(field("batch", "sequences", unit::count, [](const Self& reported) { return reported.asked.batch; }),
                  field("context_tokens", "of each when it begins", unit::tokens,
-                       [](const Told& told) { return told.asked.context; }),
-                 field("steps", "at least", unit::count, [](const Told& told) { return told.asked.steps; }),
-                 field("step_seconds", "median", &Told::step),
+                       [](const Self& reported) { return reported.asked.context; }),
+                 field("steps", "at least", unit::count, [](const Self& reported) { return reported.asked.steps; }),
+                 field("step_seconds", "median", &Self::step),
                  field("tokens_per_second", "of the median step", unit::tokens_per_second,
-                       [](const Told& told) { return told.asked.batch / told.step.value(); }));
+                       [](const Self& reported) { return reported.asked.batch / reported.step.value(); }));
 };
 
 template <>
@@ -125,50 +125,56 @@ struct FieldList<engine::SpeculationCheck> {
 };
 
 template <>
-struct FieldList<present::ToldEvaluation> {
-  using Told = present::ToldEvaluation;
+struct FieldList<present::ReportedEvaluation> {
+  using Self = present::ReportedEvaluation;
   static constexpr std::string_view id = "evaluation";
   static constexpr std::string_view doc = "One model, stored and run in one way.";
 
-  [[nodiscard]] static std::vector<present::ToldQuestions> choices(const Told& told) {
-    std::vector<present::ToldQuestions> choices;
-    for (std::size_t index = 0; index < told.row.choices.size(); ++index)
-      choices.push_back({told.tasks.question_files[index], told.row.choices[index]});
+  [[nodiscard]] static std::vector<present::ReportedQuestions> choices(const Self& reported) {
+    std::vector<present::ReportedQuestions> choices;
+    for (std::size_t index = 0; index < reported.row.choices.size(); ++index)
+      choices.push_back({reported.tasks.question_files[index], reported.row.choices[index]});
     return choices;
   }
 
   static constexpr auto fields = std::tuple(
-      field("model", "its folder or name", [](const Told& told) { return told.row.model; }),
+      field("model", "its folder or name", [](const Self& reported) { return reported.row.model; }),
       field("num_attention_heads", "of a layer", unit::count,
-            [](const Told& told) { return told.row.num_attention_heads; }),
+            [](const Self& reported) { return reported.row.num_attention_heads; }),
       field("num_key_value_heads", "of a layer", unit::count,
-            [](const Told& told) { return told.row.num_key_value_heads; }),
+            [](const Self& reported) { return reported.row.num_key_value_heads; }),
       field("kv_cache_dtype", "format of K and V", names_up_to<Dtype::fp4>(),
-            [](const Told& told) { return name(told.row.kv_cache_dtype); }),
+            [](const Self& reported) { return name(reported.row.kv_cache_dtype); }),
       field("activations", "in products with quantized weights", names_up_to<ActivationMode::fp8>(),
-            [](const Told& told) { return name(told.row.activations); }),
-      field("kv_retention", "which tokens the KV cache keeps", [](const Told& told) { return told.row.retention; }),
-      field("text", "null without a text", [](const Told& told) { return or_null(told.row.text); }),
+            [](const Self& reported) { return name(reported.row.activations); }),
+      field("kv_retention", "which tokens the KV cache keeps",
+            [](const Self& reported) { return reported.row.retention; }),
+      field("text", "null without a text", [](const Self& reported) { return or_null(reported.row.text); }),
       field("choices", "file by file", &choices),
-      field("weight_bytes", "of the model", [](const Told& told) { return told.row.weight_bytes; }),
-      field("kv_bytes_per_token", "of K and V", [](const Told& told) { return told.row.kv_bytes_per_token; }),
+      field("weight_bytes", "of the model", [](const Self& reported) { return reported.row.weight_bytes; }),
+      field("kv_bytes_per_token", "of K and V", [](const Self& reported) { return reported.row.kv_bytes_per_token; }),
       field("kv_bytes_per_sequence", "of the context asked for, with what is dropped and kept beside",
-            [](const Told& told) { return told.row.kv_bytes_per_sequence; }),
-      field("kv_bytes_loaded", "of them, by a decode", [](const Told& told) { return told.row.kv_bytes_loaded; }),
+            [](const Self& reported) { return reported.row.kv_bytes_per_sequence; }),
+      field("kv_bytes_loaded", "of them, by a decode",
+            [](const Self& reported) { return reported.row.kv_bytes_loaded; }),
       field("decode", "null where nothing was timed",
-            [](const Told& told) {
-              const auto& step = told.row.decode_step;
-              return or_null(when(step.has_value(), [&] { return present::ToldDecode{told.tasks.decode, *step}; }));
+            [](const Self& reported) {
+              const auto& step = reported.row.decode_step;
+              return or_null(when(step.has_value(), [&] {
+                return present::ReportedDecode{reported.tasks.decode, *step};
+              }));
             }),
       field("experts", "of a mixture",
-            [](const Told& told) { return when(!told.row.experts.is_empty(), [&] { return told.row.experts; }); }),
+            [](const Self& reported) {
+              return when(!reported.row.experts.is_empty(), [&] { return reported.row.experts; });
+            }),
       field("speculation", "where texts were generated with drafts",
-            [](const Told& told) { return told.row.speculation; }));
+            [](const Self& reported) { return reported.row.speculation; }));
 };
 
 template <>
-struct FieldList<present::ToldEvaluations> {
-  using Told = present::ToldEvaluations;
+struct FieldList<present::ReportedEvaluations> {
+  using Self = present::ReportedEvaluations;
   static constexpr std::string_view id = "evaluations";
   static constexpr std::string_view doc = "How good models are, and how fast.";
   static constexpr std::string_view csv_rows = "rows";
@@ -176,23 +182,24 @@ struct FieldList<present::ToldEvaluations> {
   [[nodiscard]] static OrNull<std::string> text_or_null(const std::string& text) {
     return or_null(when(!text.empty(), [&] { return text; }));
   }
-  [[nodiscard]] static std::vector<present::ToldEvaluation> rows(const Told& told) {
-    std::vector<present::ToldEvaluation> rows;
-    for (const study::EvaluationRow& row : told.rows) rows.push_back({told.tasks, row});
+  [[nodiscard]] static std::vector<present::ReportedEvaluation> rows(const Self& reported) {
+    std::vector<present::ReportedEvaluation> rows;
+    for (const study::EvaluationRow& row : reported.rows) rows.push_back({reported.tasks, row});
     return rows;
   }
 
   static constexpr auto fields = std::tuple(
-      field("text_file", "null: no text", [](const Told& told) { return text_or_null(told.tasks.text_file); }),
+      field("text_file", "null: no text", [](const Self& reported) { return text_or_null(reported.tasks.text_file); }),
       field("window_tokens", "that the text is cut into; null: no text", unit::tokens,
-            [](const Told& told) {
-              return or_null(when(!told.tasks.text_file.empty(), [&] { return told.tasks.window; }));
+            [](const Self& reported) {
+              return or_null(when(!reported.tasks.text_file.empty(), [&] { return reported.tasks.window; }));
             }),
       field("context_tokens", "that the models were made for", unit::tokens,
-            [](const Told& told) { return told.tasks.context; }),
+            [](const Self& reported) { return reported.tasks.context; }),
       field("streamed", "token by token, not in chunks",
-            [](const Told& told) { return told.tasks.mode == engine::ScoringMode::streamed; }),
-      field("reference", "a model; null: none", [](const Told& told) { return text_or_null(told.tasks.reference); }),
+            [](const Self& reported) { return reported.tasks.mode == engine::ScoringMode::streamed; }),
+      field("reference", "a model; null: none",
+            [](const Self& reported) { return text_or_null(reported.tasks.reference); }),
       field("rows", "in the order asked for", &rows));
 };
 

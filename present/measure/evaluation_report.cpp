@@ -150,7 +150,7 @@ Report evaluation_report(const study::EvaluationAnswer& answer) {
   const EvaluationTasks& tasks = answer.tasks;
   const std::vector<EvaluationRow>& rows = answer.rows;
   const Columns columns = columns_of(tasks, rows);
-  Report report = report_of("dculab/evaluate/1", ToldEvaluations{tasks, rows}, heading(tasks, columns));
+  Report report = report_of("dculab/evaluate/1", ReportedEvaluations{tasks, rows}, heading(tasks, columns));
   Table table;
   table.columns = column_names(tasks, columns);
   for (const EvaluationRow& row : rows) table.rows.push_back(cells_of(tasks, columns, row));

@@ -32,13 +32,13 @@ struct MeasuredRegret {
   const sim::Regret& regret;
 };
 
-struct ToldSpeedUp {
+struct ReportedSpeedUp {
   const study::MeasuredSpeedUp& speed_up;
   std::string variant;
   std::vector<config::Override> choices;
 };
 
-struct ToldSpeedUps {
+struct ReportedSpeedUps {
   const study::MeasuredComparison& found;
   const std::vector<config::SweepPoint>& sweep;
   const config::Compare& compare;
@@ -92,7 +92,7 @@ struct FieldList<present::SweepSummary> {
 
 template <>
 struct FieldList<present::MeasuredRegret> {
-  using Told = present::MeasuredRegret;
+  using Self = present::MeasuredRegret;
   static constexpr std::string_view id = "measured_regret";
   static constexpr std::string_view doc = "What it costs to follow the predictions.";
 
@@ -102,13 +102,13 @@ struct FieldList<present::MeasuredRegret> {
 
   static constexpr auto fields =
       std::tuple(field("predicted_best", "KV heads and block size",
-                       [](const Told& told) { return text(told.regret.predicted_best); }),
+                       [](const Self& reported) { return text(reported.regret.predicted_best); }),
                  field("measured_best", "KV heads and block size",
-                       [](const Told& told) { return text(told.regret.measured_best); }),
+                       [](const Self& reported) { return text(reported.regret.measured_best); }),
                  field("regret", "measured time of the first over that of the second, minus 1", unit::share,
-                       [](const Told& told) { return told.regret.regret; }),
+                       [](const Self& reported) { return reported.regret.regret; }),
                  field("worst_single_workload", "the largest when each workload is decided on its own", unit::share,
-                       [](const Told& told) { return told.regret.worst_single; }));
+                       [](const Self& reported) { return reported.regret.worst_single; }));
 };
 
 template <>
@@ -143,40 +143,40 @@ struct FieldList<study::MeasuredSweep> {
 };
 
 template <>
-struct FieldList<present::ToldSpeedUp> {
-  using Told = present::ToldSpeedUp;
+struct FieldList<present::ReportedSpeedUp> {
+  using Self = present::ReportedSpeedUp;
   static constexpr std::string_view id = "measured_speed_up";
   static constexpr std::string_view doc = "How many times as fast as the baseline a variant is.";
   static constexpr auto fields = std::tuple(
-      field("variant", "its name", &Told::variant),
-      field("choices", "keys of the scenario and their values", &Told::choices),
-      field("measured_seconds", "of the variant's step", [](const Told& told) { return told.speed_up.step; }),
+      field("variant", "its name", &Self::variant),
+      field("choices", "keys of the scenario and their values", &Self::choices),
+      field("measured_seconds", "of the variant's step", [](const Self& reported) { return reported.speed_up.step; }),
       field("predicted_speed_up", "by a fit to the baseline alone", unit::ratio,
-            [](const Told& told) { return told.speed_up.predicted; }),
+            [](const Self& reported) { return reported.speed_up.predicted; }),
       field("measured_speed_up", "on this machine", unit::ratio,
-            [](const Told& told) { return told.speed_up.measured; }),
+            [](const Self& reported) { return reported.speed_up.measured; }),
       field("measured_speed_up_range", "of single rounds", unit::ratio,
-            [](const Told& told) { return interval(told.speed_up.lowest, told.speed_up.highest); }));
+            [](const Self& reported) { return interval(reported.speed_up.lowest, reported.speed_up.highest); }));
 };
 
 template <>
-struct FieldList<present::ToldSpeedUps> {
-  using Told = present::ToldSpeedUps;
+struct FieldList<present::ReportedSpeedUps> {
+  using Self = present::ReportedSpeedUps;
   static constexpr std::string_view id = "measured_comparison";
   static constexpr std::string_view doc = "Variants, measured beside their baseline.";
   static constexpr std::string_view csv_rows = "speed_ups";
 
-  [[nodiscard]] static std::vector<present::ToldSpeedUp> speed_ups(const Told& told) {
-    std::vector<present::ToldSpeedUp> speed_ups;
-    for (const study::MeasuredSpeedUp& each : told.found.speed_ups)
-      speed_ups.push_back({each, told.compare.variants[each.variant].name, told.sweep[each.point].choices});
+  [[nodiscard]] static std::vector<present::ReportedSpeedUp> speed_ups(const Self& reported) {
+    std::vector<present::ReportedSpeedUp> speed_ups;
+    for (const study::MeasuredSpeedUp& each : reported.found.speed_ups)
+      speed_ups.push_back({each, reported.compare.variants[each.variant].name, reported.sweep[each.point].choices});
     return speed_ups;
   }
 
   static constexpr auto fields =
       std::tuple(field("speed_ups", "of each variant at each point", &speed_ups),
                  field("machine_facts", "figures of this machine, calibrated, by its name",
-                       [](const Told& told) { return present::facts_by_name(told.found.machine); }));
+                       [](const Self& reported) { return present::facts_by_name(reported.found.machine); }));
 };
 
 template <>

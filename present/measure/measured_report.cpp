@@ -168,7 +168,7 @@ void add_found(const study::MeasuredComparison& found, const config::Scenario& s
                const study::MeasuredStudy& study, Report& report) {
   report.heading.push_back(study.host);
   add_speed_ups(found.speed_ups, study.sweep, *scenario.compare, report);
-  set_answer(ToldSpeedUps{found, study.sweep, *scenario.compare}, report);
+  set_answer(ReportedSpeedUps{found, study.sweep, *scenario.compare}, report);
 }
 
 void add_found(const study::MeasuredDrafts& found, const config::Scenario&, const study::MeasuredStudy& study,

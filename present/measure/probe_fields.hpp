@@ -16,12 +16,12 @@
 
 namespace dculab::present {
 
-struct ToldHost {
+struct ReportedHost {
   const engine::HostMeasurements& host;
   const sim::Machine& machine;  // made of the measurements
 };
 
-struct ToldGpu {
+struct ReportedGpu {
   const engine::GpuMeasurements& gpu;
   bool emulated = false;
 };
@@ -54,19 +54,19 @@ namespace dculab {
 
 template <>
 struct FieldList<present::ProbedLevel> {
-  using Told = present::ProbedLevel;
+  using Self = present::ProbedLevel;
   static constexpr std::string_view id = "probed_level";
   static constexpr std::string_view doc = "A memory level, as it was measured.";
   static constexpr auto fields =
-      std::tuple(field("name", "of the level", [](const Told& told) { return told.level.name; }),
-                 field("size_bytes", "of one instance", [](const Told& told) { return told.level.size; }),
+      std::tuple(field("name", "of the level", [](const Self& reported) { return reported.level.name; }),
+                 field("size_bytes", "of one instance", [](const Self& reported) { return reported.level.size; }),
                  field("bandwidth_bytes_per_second", "of all threads that read",
-                       [](const Told& told) { return told.level.bandwidth; }),
-                 field("latency_seconds", "of a load", [](const Told& told) { return told.level.latency; }),
+                       [](const Self& reported) { return reported.level.bandwidth; }),
+                 field("latency_seconds", "of a load", [](const Self& reported) { return reported.level.latency; }),
                  field("outstanding", "lines in flight of a thread; 0: they do not limit", unit::count,
-                       [](const Told& told) { return told.level.outstanding; }),
+                       [](const Self& reported) { return reported.level.outstanding; }),
                  field("kept_for_seconds", "that a line stays while others use the level; 0: for good",
-                       [](const Told& told) { return told.level.kept_for; }));
+                       [](const Self& reported) { return reported.level.retention_time; }));
 };
 
 template <>
@@ -117,20 +117,20 @@ struct FieldList<present::MatmulShare> {
 };
 
 template <>
-struct FieldList<present::ToldHost> {
-  using Told = present::ToldHost;
+struct FieldList<present::ReportedHost> {
+  using Self = present::ReportedHost;
   static constexpr std::string_view id = "probed_host";
   static constexpr std::string_view doc = "This host, as it was measured.";
   static constexpr std::string_view csv_rows = "memory";
 
-  [[nodiscard]] static std::optional<std::vector<present::ProbedLevel>> memory(const Told& told) {
+  [[nodiscard]] static std::optional<std::vector<present::ProbedLevel>> memory(const Self& reported) {
     std::vector<present::ProbedLevel> levels;
-    for (const sim::MemoryLevel& level : told.machine.memory) levels.push_back({level});
+    for (const sim::MemoryLevel& level : reported.machine.memory) levels.push_back({level});
     return unless_empty(std::move(levels));
   }
-  [[nodiscard]] static std::optional<std::vector<present::PeakRate>> peaks(const Told& told) {
+  [[nodiscard]] static std::optional<std::vector<present::PeakRate>> peaks(const Self& reported) {
     std::vector<present::PeakRate> peaks;
-    for (const engine::PeakMeasurement& peak : told.host.peaks)
+    for (const engine::PeakMeasurement& peak : reported.host.peaks)
       for (const engine::ArithmeticRate& rate : peak.rate)
         peaks.push_back({peak.name, rate.threads, rate.rate.highest});
     return unless_empty(std::move(peaks));
@@ -141,32 +141,34 @@ struct FieldList<present::ToldHost> {
   [[nodiscard]] static std::optional<std::vector<present::MatmulFigure<Figure>>> matmuls(
       const std::map<sim::MatmulKernel, std::map<int, Figure>>& of_long,
       const std::map<sim::MatmulKernel, std::map<int, Figure>>& of_short) {
-    std::vector<present::MatmulFigure<Figure>> told;
-    const auto add = [&told](int in_features, const auto& kernels) {
+    std::vector<present::MatmulFigure<Figure>> reported;
+    const auto add = [&reported](int in_features, const auto& kernels) {
       for (const auto& [kernel, by_rows] : kernels)
-        for (const auto& [rows, figure] : by_rows) told.push_back({name(kernel), in_features, rows, figure});
+        for (const auto& [rows, figure] : by_rows) reported.push_back({name(kernel), in_features, rows, figure});
     };
     add(sim::kLongRow, of_long);
     add(sim::kShortRow, of_short);
-    return unless_empty(std::move(told));
+    return unless_empty(std::move(reported));
   }
 
   static constexpr auto fields = std::tuple(
-      field("cpu", "its name", [](const Told& told) { return told.host.cpu; }),
-      field("vector_target", "of the kernels", [](const Told& told) { return told.host.vector_target; }),
-      field("threads", "that were used", unit::count, [](const Told& told) { return told.host.threads; }),
-      field("clock_hertz", "while it computed", [](const Told& told) { return told.host.clock; }),
+      field("cpu", "its name", [](const Self& reported) { return reported.host.cpu; }),
+      field("vector_target", "of the kernels", [](const Self& reported) { return reported.host.vector_target; }),
+      field("threads", "that were used", unit::count, [](const Self& reported) { return reported.host.threads; }),
+      field("clock_hertz", "while it computed", [](const Self& reported) { return reported.host.clock; }),
       field("memory", "levels, the nearest first", &memory), field("peaks", "by instructions and threads", &peaks),
       field("exchanges", "where they were measured",
-            [](const Told& told) { return unless_empty(told.host.exchanges); }),
+            [](const Self& reported) { return unless_empty(reported.host.exchanges); }),
       field("matmul_rates", "by kernel and rows",
-            [](const Told& told) { return matmuls(told.machine.matmul_rates, told.machine.short_matmul_rates); }),
+            [](const Self& reported) {
+              return matmuls(reported.machine.matmul_rates, reported.machine.short_matmul_rates);
+            }),
       field("matmul_dram_shares", "by kernel and rows",
-            [](const Told& told) {
-              return matmuls(told.machine.matmul_dram_shares, told.machine.short_matmul_dram_shares);
+            [](const Self& reported) {
+              return matmuls(reported.machine.matmul_dram_shares, reported.machine.short_matmul_dram_shares);
             }),
       field("foreign_load", "of the CPUs, that others used during the probe", unit::share,
-            [](const Told& told) { return told.host.foreign_load; }));
+            [](const Self& reported) { return reported.host.foreign_load; }));
 };
 
 template <>
@@ -179,27 +181,32 @@ struct FieldList<engine::CopyRate> {
 };
 
 template <>
-struct FieldList<present::ToldGpu> {
-  using Told = present::ToldGpu;
+struct FieldList<present::ReportedGpu> {
+  using Self = present::ReportedGpu;
   static constexpr std::string_view id = "probed_gpu";
   static constexpr std::string_view doc = "A GPU, as it was measured.";
   static constexpr auto fields = std::tuple(
-      field("device", "its name", [](const Told& told) { return told.gpu.device.name; }),
-      field("emulated", "the host plays the GPU: the figures say nothing about any", &Told::emulated),
+      field("device", "its name", [](const Self& reported) { return reported.gpu.device.name; }),
+      field("emulated", "the host plays the GPU: the figures say nothing about any", &Self::emulated),
       field("compute_units", "of the device", unit::count,
-            [](const Told& told) { return told.gpu.device.compute_units; }),
-      field("wave_size", "lanes", unit::count, [](const Told& told) { return told.gpu.device.wave_size; }),
-      field("memory_bytes", "of the device", [](const Told& told) { return told.gpu.device.memory; }),
+            [](const Self& reported) { return reported.gpu.device.compute_units; }),
+      field("wave_size", "lanes", unit::count, [](const Self& reported) { return reported.gpu.device.wave_size; }),
+      field("memory_bytes", "of the device", [](const Self& reported) { return reported.gpu.device.memory; }),
       field("copy_bytes_per_second", "within the device, read and written",
-            [](const Told& told) { return told.gpu.copy_bandwidth(); }),
-      field("read_bytes_per_second", "by a product of one row", [](const Told& told) { return told.gpu.read; }),
-      field("launch_seconds", "of a kernel, on the device", [](const Told& told) { return told.gpu.launch; }),
-      field("host_launch_seconds", "of a kernel, on the host", [](const Told& told) { return told.gpu.host_launch; }),
-      field("upload_bytes_per_second", "from pageable memory", [](const Told& told) { return told.gpu.upload; }),
-      field("download_bytes_per_second", "to pageable memory", [](const Told& told) { return told.gpu.download; }),
-      field("f16_flop_per_second", "of a square product", [](const Told& told) { return told.gpu.product.f16; }),
-      field("f32_flop_per_second", "of a square product", [](const Told& told) { return told.gpu.product.f32; }),
-      field("copies", "by size", [](const Told& told) { return unless_empty(told.gpu.copy); }));
+            [](const Self& reported) { return reported.gpu.copy_bandwidth(); }),
+      field("read_bytes_per_second", "by a product of one row", [](const Self& reported) { return reported.gpu.read; }),
+      field("launch_seconds", "of a kernel, on the device", [](const Self& reported) { return reported.gpu.launch; }),
+      field("host_launch_seconds", "of a kernel, on the host",
+            [](const Self& reported) { return reported.gpu.host_launch; }),
+      field("upload_bytes_per_second", "from pageable memory",
+            [](const Self& reported) { return reported.gpu.upload; }),
+      field("download_bytes_per_second", "to pageable memory",
+            [](const Self& reported) { return reported.gpu.download; }),
+      field("f16_flop_per_second", "of a square product",
+            [](const Self& reported) { return reported.gpu.product.f16; }),
+      field("f32_flop_per_second", "of a square product",
+            [](const Self& reported) { return reported.gpu.product.f32; }),
+      field("copies", "by size", [](const Self& reported) { return unless_empty(reported.gpu.copy); }));
 };
 
 }  // namespace dculab

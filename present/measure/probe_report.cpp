@@ -130,7 +130,7 @@ std::string_view exchange_name(engine::ExchangeKind kind) {
 }
 
 Report host_probe_report(const engine::HostMeasurements& host, const sim::Machine& machine) {
-  Report report = report_of("dculab/probe/1", ToldHost{host, machine});
+  Report report = report_of("dculab/probe/1", ReportedHost{host, machine});
   report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
                                              std::to_string(host.threads) + " threads " +
                                              config::short_text(machine.overheads.kernel_launch)};
@@ -146,7 +146,7 @@ Report host_probe_report(const engine::HostMeasurements& host, const sim::Machin
 
 Report gpu_probe_report(const engine::GpuMeasurements& gpu, engine::DeviceReality reality) {
   const bool emulated = reality == engine::DeviceReality::emulated;
-  Report report = report_of("dculab/probe-gpu/1", ToldGpu{gpu, emulated});
+  Report report = report_of("dculab/probe-gpu/1", ReportedGpu{gpu, emulated});
   report.tables.push_back(gpu_table(gpu));
   report.heading.push_back(gpu.device.name + ", " + std::to_string(gpu.device.compute_units) +
                            " compute units, waves of " + std::to_string(gpu.device.wave_size) + ", " +

@@ -24,7 +24,7 @@ struct QuantizedTotals {
 // Bits of integers, scales and zero points for each weight; g_idx is left out, it is not kept at run time.
 [[nodiscard]] double bits_per_weight(const kernels::QuantizedMatrix& matrix);
 
-struct ToldQuantized {
+struct ReportedQuantized {
   const study::QuantizeQuestion& question;
   const study::QuantizedAnswer& answer;
 };
@@ -103,46 +103,47 @@ struct FieldList<engine::KvLayerCalibration> {
 
 template <>
 struct FieldList<present::QuantizedWeights> {
-  using Told = present::QuantizedWeights;
+  using Self = present::QuantizedWeights;
   static constexpr std::string_view id = "quantized_weights";
   static constexpr std::string_view doc = "The quantized matrices.";
   static constexpr auto fields = std::tuple(
       field("matrices", "in the order of the layers",
-            [](const Told& told) -> const std::vector<engine::QuantizedModule>& { return told.model.modules; }),
+            [](const Self& reported) -> const std::vector<engine::QuantizedModule>& { return reported.model.modules; }),
       field("total", "all together",
-            [](const Told& told) { return present::quantized_totals(told.folder, told.model); }));
+            [](const Self& reported) { return present::quantized_totals(reported.folder, reported.model); }));
 };
 
 template <>
-struct FieldList<present::ToldQuantized> {
-  using Told = present::ToldQuantized;
+struct FieldList<present::ReportedQuantized> {
+  using Self = present::ReportedQuantized;
   static constexpr std::string_view id = "quantized";
   static constexpr std::string_view doc = "A model that was quantized.";
   static constexpr std::string_view csv_rows = "matrices|kv_scales|kv_calibration";
   static constexpr auto fields = std::tuple(
       field("method", "none: weights stay as they are",
-            [](const Told& told) { return told.answer.model ? name(told.answer.options.method) : "none"; }),
-      inlined([](const Told& told) {
-        return when(told.answer.model.has_value(), [&] { return told.answer.options.config; });
+            [](const Self& reported) { return reported.answer.model ? name(reported.answer.options.method) : "none"; }),
+      inlined([](const Self& reported) {
+        return when(reported.answer.model.has_value(), [&] { return reported.answer.options.config; });
       }),
       field("calibration_tokens", "of the text; 0: none", unit::tokens,
-            [](const Told& told) { return told.answer.calibration_tokens; }),
+            [](const Self& reported) { return reported.answer.calibration_tokens; }),
       field("error_of", "what errors are of", one_of("outputs", "weights"),
-            [](const Told& told) {
-              return when(told.answer.model.has_value(),
-                          [&] { return told.answer.calibration_tokens > 0 ? "outputs" : "weights"; });
+            [](const Self& reported) {
+              return when(reported.answer.model.has_value(),
+                          [&] { return reported.answer.calibration_tokens > 0 ? "outputs" : "weights"; });
             }),
-      field("output", "the folder that was written", [](const Told& told) { return told.question.output; }),
-      inlined([](const Told& told) {
-        return when(told.answer.model.has_value(), [&] {
-          return present::QuantizedWeights{told.question.output, *told.answer.model};
+      field("output", "the folder that was written", [](const Self& reported) { return reported.question.output; }),
+      inlined([](const Self& reported) {
+        return when(reported.answer.model.has_value(), [&] {
+          return present::QuantizedWeights{reported.question.output, *reported.answer.model};
         });
       }),
-      field(
-          "kv_scales", "layer by layer, where they were asked for",
-          [](const Told& told) { return when(!told.answer.kv_scales.empty(), [&] { return told.answer.kv_scales; }); }),
-      field("kv_calibration", "layer by layer, where it was asked for", [](const Told& told) {
-        return when(!told.answer.kv_calibration.empty(), [&] { return told.answer.kv_calibration; });
+      field("kv_scales", "layer by layer, where they were asked for",
+            [](const Self& reported) {
+              return when(!reported.answer.kv_scales.empty(), [&] { return reported.answer.kv_scales; });
+            }),
+      field("kv_calibration", "layer by layer, where it was asked for", [](const Self& reported) {
+        return when(!reported.answer.kv_calibration.empty(), [&] { return reported.answer.kv_calibration; });
       }));
 };
 

@@ -81,7 +81,7 @@ QuantizedTotals quantized_totals(const std::string& folder, const engine::Quanti
 }
 
 Report quantize_report(const study::QuantizeQuestion& question, const study::QuantizedAnswer& answer) {
-  Report report = report_of("dculab/quantize/1", ToldQuantized{question, answer});
+  Report report = report_of("dculab/quantize/1", ReportedQuantized{question, answer});
   if (answer.model) add_matrices(report, question.output, answer);
   if (!answer.kv_scales.empty()) add_kv_scales(report, answer.kv_scales);
   if (!answer.kv_calibration.empty()) add_kv_calibration(report, answer.kv_calibration);

@@ -99,7 +99,7 @@ int all_kv_heads(const engine::Regrouping& result) {
 
 Report regroup_report(const study::RegroupQuestion& question, const study::RegroupedFolder& made) {
   const engine::Regrouping& result = made.result;
-  Report report = report_of("dculab/regroup/1", ToldRegrouping{question, made});
+  Report report = report_of("dculab/regroup/1", ReportedRegrouping{question, made});
   report.heading = {summary(question, made), "written to " + question.folder};
   report.tables.push_back(layers_table(result, similarity_text(question.options)));
   if (!result.front.empty()) report.tables.push_back(front_table(made.before, result));

@@ -12,7 +12,7 @@
 
 namespace dculab::present {
 
-struct ToldReplay {
+struct ReportedReplay {
   const ReplayedStep& step;
   const std::vector<study::ReplayedOp>& ops;
 };
@@ -75,18 +75,20 @@ struct FieldList<study::ReplayedOp> {
 };
 
 template <>
-struct FieldList<present::ToldReplay> {
-  using Told = present::ToldReplay;
+struct FieldList<present::ReportedReplay> {
+  using Self = present::ReportedReplay;
   static constexpr std::string_view id = "replay";
   static constexpr std::string_view doc = "What GPU kernels touch, beside what the closed form says.";
   static constexpr std::string_view csv_rows = "points";
   static constexpr auto fields = std::tuple(
-      field("model", "as it was asked for", [](const Told& told) { return told.step.model; }),
-      field("machine", "as it was asked for", [](const Told& told) { return told.step.machine; }),
-      field("phase", "of the sequences", one_of("decode", "prefill"), [](const Told& told) { return told.step.phase; }),
-      field("batch", "sequences", unit::count, [](const Told& told) { return told.step.batch; }),
-      field("context", "of each sequence", unit::tokens, [](const Told& told) { return told.step.context; }),
-      field("points", "op by op", [](const Told& told) -> const std::vector<study::ReplayedOp>& { return told.ops; }));
+      field("model", "as it was asked for", [](const Self& reported) { return reported.step.model; }),
+      field("machine", "as it was asked for", [](const Self& reported) { return reported.step.machine; }),
+      field("phase", "of the sequences", one_of("decode", "prefill"),
+            [](const Self& reported) { return reported.step.phase; }),
+      field("batch", "sequences", unit::count, [](const Self& reported) { return reported.step.batch; }),
+      field("context", "of each sequence", unit::tokens, [](const Self& reported) { return reported.step.context; }),
+      field("points", "op by op",
+            [](const Self& reported) -> const std::vector<study::ReplayedOp>& { return reported.ops; }));
 };
 
 }  // namespace dculab

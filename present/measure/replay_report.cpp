@@ -52,7 +52,7 @@ namespace {
 }  // namespace
 
 Report replay_report(const ReplayedStep& step, const std::vector<study::ReplayedOp>& ops) {
-  Report report = report_of("dculab/replay/1", ToldReplay{step, ops});
+  Report report = report_of("dculab/replay/1", ReportedReplay{step, ops});
   const std::string what = step.num_ops > 1 ? step.phase : ops.front().comparison.op + ", " + step.phase;
   report.heading = {step.model + " on " + step.machine + ": " + what + ", batch " + std::to_string(step.batch) +
                     ", context " + std::to_string(step.context) + "; cold caches"};

@@ -22,8 +22,8 @@ Table served_replica_table(const engine::ServedWorkload& served) {
   return table;
 }
 
-std::vector<ToldReplica> served_replicas(const engine::ServedWorkload& served) {
-  std::vector<ToldReplica> replicas;
+std::vector<ReportedReplica> served_replicas(const engine::ServedWorkload& served) {
+  std::vector<ReportedReplica> replicas;
   for (const engine::ServedReplica& replica : served.replicas) replicas.push_back({replica, served.metrics.duration()});
   return replicas;
 }

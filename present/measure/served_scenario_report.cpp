@@ -52,7 +52,7 @@ DraftFigures served_drafts(const engine::ServedWorkload& served) {
 }
 
 Report served_scenario_report(const std::string& question, const study::ServedScenario& answer) {
-  Report report = report_of("dculab/bench-scenario/1", ToldServedScenario{answer}, {question});
+  Report report = report_of("dculab/bench-scenario/1", ReportedServedScenario{answer}, {question});
   const TraceHeader& header = answer.points.front().header;
   report.heading.push_back(header.device + ", " + header.build);
   for (const study::ServedSweepPoint& point : answer.points) add_tables(point, report);

@@ -17,7 +17,7 @@ void add_served_fit(const study::ServedGroup& group, Report& report) {
       of + "calibrated on " + std::to_string(group.num_steps) +
       " steps of other requests at the same rates: median |error| " + percent(group.fit_error.median_abs_error) +
       ", P90 " + percent(group.fit_error.p90_abs_error) + ", bias " + percent(group.fit_error.bias) + "; pauses take " +
-      percent(1 - group.machine.stack.reached.undisturbed) + " of short steps' time");
+      percent(1 - group.machine.stack.reached.interference_free) + " of short steps' time");
 }
 
 // Where there are two sets of KV heads: who got which, there and here.

@@ -23,19 +23,19 @@
 namespace dculab::present {
 
 // The conversations with one variant.
-struct ToldConversations {
+struct ReportedConversations {
   const study::ServedConversations& row;
   bool drafts = false;
 };
 
-struct ToldConversationAnswer {
+struct ReportedConversationAnswer {
   const study::ConversationQuestion& question;
   const study::ConversationAnswer& answer;
 
   [[nodiscard]] const EngineOptions& first_options() const { return question.variants.front().options.engine; }
 };
 
-struct ToldServedScenario {
+struct ReportedServedScenario {
   const study::ServedScenario& answer;
 };
 
@@ -52,77 +52,81 @@ struct ToldServedScenario {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldConversations> {
-  using Told = present::ToldConversations;
+struct FieldList<present::ReportedConversations> {
+  using Self = present::ReportedConversations;
   static constexpr std::string_view id = "served_conversations";
   static constexpr std::string_view doc = "Conversations with one variant. Rates are over the whole duration.";
   static constexpr auto fields = std::tuple(
-      field("kv_cache_dtype", "as it was asked for", [](const Told& told) { return told.row.kv_cache_dtype; }),
-      field("block_size", "of the KV cache", unit::tokens, [](const Told& told) { return told.row.block_size; }),
+      field("kv_cache_dtype", "as it was asked for", [](const Self& reported) { return reported.row.kv_cache_dtype; }),
+      field("block_size", "of the KV cache", unit::tokens,
+            [](const Self& reported) { return reported.row.block_size; }),
       field("requests", "that were served", unit::count,
-            [](const Told& told) { return told.row.report.requests.size(); }),
+            [](const Self& reported) { return reported.row.report.requests.size(); }),
       field("prompt_tokens", "of all requests", unit::tokens,
-            [](const Told& told) { return told.row.report.num_prompt_tokens; }),
+            [](const Self& reported) { return reported.row.report.num_prompt_tokens; }),
       field("cached_prompt_tokens", "of these, found by prefix caching", unit::tokens,
-            [](const Told& told) { return told.row.report.num_cached_tokens; }),
+            [](const Self& reported) { return reported.row.report.num_cached_tokens; }),
       field("generated_tokens", "of answers", unit::tokens,
-            [](const Told& told) { return told.row.report.num_generated_tokens; }),
+            [](const Self& reported) { return reported.row.report.num_generated_tokens; }),
       field("duration_seconds", "from the first arrival to the last token",
-            [](const Told& told) { return told.row.report.duration; }),
-      field("steps", "of the model", unit::count, [](const Told& told) { return told.row.report.num_steps; }),
+            [](const Self& reported) { return reported.row.report.duration; }),
+      field("steps", "of the model", unit::count, [](const Self& reported) { return reported.row.report.num_steps; }),
       field("preemptions", "of running requests", unit::count,
-            [](const Told& told) { return told.row.report.num_preemptions; }),
+            [](const Self& reported) { return reported.row.report.num_preemptions; }),
       field("latency_seconds_sum", "of all requests, from arrival to last token",
-            [](const Told& told) { return told.row.figures.latency_sum; }),
-      field("latency_seconds_mean", "of a request", [](const Told& told) { return told.row.figures.latency_mean; }),
+            [](const Self& reported) { return reported.row.figures.latency_sum; }),
+      field("latency_seconds_mean", "of a request",
+            [](const Self& reported) { return reported.row.figures.latency_mean; }),
       field("all_requests_per_second", "that end", unit::requests_per_second,
-            [](const Told& told) { return told.row.figures.requests_per_second; }),
+            [](const Self& reported) { return reported.row.figures.requests_per_second; }),
       field("all_tokens_per_second", "of prompts and answers", unit::tokens_per_second,
-            [](const Told& told) { return told.row.figures.tokens_per_second; }),
+            [](const Self& reported) { return reported.row.figures.tokens_per_second; }),
       field("generated_tokens_per_second", "of answers", unit::tokens_per_second,
-            [](const Told& told) { return told.row.figures.generated_tokens_per_second; }),
+            [](const Self& reported) { return reported.row.figures.generated_tokens_per_second; }),
       field("ttft_seconds_median", "time to first token",
-            [](const Told& told) { return told.row.figures.ttft_median; }),
+            [](const Self& reported) { return reported.row.figures.ttft_median; }),
       field("tpot_seconds_median", "time per output token",
-            [](const Told& told) { return told.row.figures.tpot_median; }),
+            [](const Self& reported) { return reported.row.figures.tpot_median; }),
       field("skipped_padding_tokens", "of padding, whose K and V were not written", unit::tokens,
-            [](const Told& told) { return present::some_tokens(told.row.report.num_padding_tokens); }),
+            [](const Self& reported) { return present::some_tokens(reported.row.report.num_padding_tokens); }),
       field("skipped_duplicate_tokens", "of prompts that another request had, whose K and V were not written",
-            unit::tokens, [](const Told& told) { return present::some_tokens(told.row.report.num_duplicate_tokens); }),
+            unit::tokens,
+            [](const Self& reported) { return present::some_tokens(reported.row.report.num_duplicate_tokens); }),
       field("speculation", "where the engine drafts",
-            [](const Told& told) {
-              const ServingReport& served = told.row.report;
-              return when(told.drafts, [&] {
+            [](const Self& reported) {
+              const ServingReport& served = reported.row.report;
+              return when(reported.drafts, [&] {
                 return present::DraftFigures{
                     .counts = served.drafts, .drafting = served.drafting, .verifying = served.executor_time};
               });
             }),
-      field("experts", "of a mixture",
-            [](const Told& told) { return when(!told.row.experts.is_empty(), [&] { return told.row.experts; }); }));
+      field("experts", "of a mixture", [](const Self& reported) {
+        return when(!reported.row.experts.is_empty(), [&] { return reported.row.experts; });
+      }));
 };
 
 template <>
-struct FieldList<present::ToldConversationAnswer> {
-  using Told = present::ToldConversationAnswer;
+struct FieldList<present::ReportedConversationAnswer> {
+  using Self = present::ReportedConversationAnswer;
   static constexpr std::string_view id = "conversations";
   static constexpr std::string_view doc = "Conversations that this machine's engine served, variant by variant.";
   static constexpr std::string_view csv_rows = "rows";
 
-  [[nodiscard]] static std::vector<present::ToldConversations> rows(const Told& told) {
-    const bool drafts = told.first_options().speculative_config.enabled();
-    std::vector<present::ToldConversations> rows;
-    for (const study::ServedConversations& row : told.answer.rows) rows.push_back({row, drafts});
+  [[nodiscard]] static std::vector<present::ReportedConversations> rows(const Self& reported) {
+    const bool drafts = reported.first_options().speculative_config.enabled();
+    std::vector<present::ReportedConversations> rows;
+    for (const study::ServedConversations& row : reported.answer.rows) rows.push_back({row, drafts});
     return rows;
   }
 
   static constexpr auto fields =
-      std::tuple(field("model", "as it was asked for", [](const Told& told) { return told.question.model; }),
-                 field("workload", "the file", [](const Told& told) { return told.question.file; }),
+      std::tuple(field("model", "as it was asked for", [](const Self& reported) { return reported.question.model; }),
+                 field("workload", "the file", [](const Self& reported) { return reported.question.file; }),
                  field("activations", "in products with quantized weights", names_up_to<ActivationMode::fp8>(),
-                       [](const Told& told) { return name(told.first_options().activations); }),
-                 field("arrival", "of the requests", one_of("all_at_once"), [](const Told&) { return "all_at_once"; }),
+                       [](const Self& reported) { return name(reported.first_options().activations); }),
+                 field("arrival", "of the requests", one_of("all_at_once"), [](const Self&) { return "all_at_once"; }),
                  field("data_parallel_size", "replicas", unit::count,
-                       [](const Told& told) { return told.question.replicas.replicas(); }),
+                       [](const Self& reported) { return reported.question.replicas.replicas(); }),
                  field("rows", "a variant each", &rows));
 };
 
@@ -175,14 +179,14 @@ struct FieldList<study::ServedSweepPoint> {
 };
 
 template <>
-struct FieldList<present::ToldServedScenario> {
-  using Told = present::ToldServedScenario;
+struct FieldList<present::ReportedServedScenario> {
+  using Self = present::ReportedServedScenario;
   static constexpr std::string_view id = "served_scenario";
   static constexpr std::string_view doc = "A scenario's requests, served by this machine's engine.";
   static constexpr std::string_view csv_rows = "runs";
-  static constexpr auto fields = std::tuple(
-      field("runs", "points of the sweep",
-            [](const Told& told) -> const std::vector<study::ServedSweepPoint>& { return told.answer.points; }));
+  static constexpr auto fields = std::tuple(field(
+      "runs", "points of the sweep",
+      [](const Self& reported) -> const std::vector<study::ServedSweepPoint>& { return reported.answer.points; }));
 };
 
 }  // namespace dculab

@@ -12,11 +12,11 @@
 namespace dculab::present {
 namespace {
 
-[[nodiscard]] Row step_cells(const ToldStep& told) {
-  const TraceStep& step = told.step;
-  const SequenceSlice& slice = told.slice();
+[[nodiscard]] Row step_cells(const ReportedStep& reported) {
+  const TraceStep& step = reported.step;
+  const SequenceSlice& slice = reported.slice();
   const auto batch = static_cast<double>(step.batch.sequences.size());
-  const double rate = *told.tokens_per_second(slice.phase);
+  const double rate = *reported.tokens_per_second(slice.phase);
   return {slice.phase == Phase::decode ? "decode" : "prefill",
           std::to_string(step.model.heads().num_key_value_heads),
           std::to_string(step.options.block_size),
@@ -31,9 +31,9 @@ namespace {
 }  // namespace
 
 Report step_trace_report(const Trace& trace) {
-  const ToldTrace told{trace};
-  const std::vector<ToldStep> steps = told.steps();
-  Report report = report_of("dculab/bench/1", told);
+  const ReportedTrace reported{trace};
+  const std::vector<ReportedStep> steps = reported.steps();
+  Report report = report_of("dculab/bench/1", reported);
   report.heading = {trace.header.device + ", " + trace.header.build, trace.header.timing};
   Table table;
   table.columns = {"phase", "KV heads", "block", "KV dtype", "context", "batch", "step", "± spread", "tokens/s"};
@@ -42,7 +42,7 @@ Report step_trace_report(const Trace& trace) {
     report.heading.push_back(expert_heading());
     for (const std::string& column : expert_columns()) table.columns.push_back(column);
   }
-  for (const ToldStep& step : steps) {
+  for (const ReportedStep& step : steps) {
     Row& row = table.rows.emplace_back(step_cells(step));
     if (step.retains) row.emplace_back(retention_text(step.step.options.kv_retention));
     if (!step.mixture) continue;

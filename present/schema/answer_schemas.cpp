@@ -33,8 +33,8 @@
 namespace dculab::present {
 namespace {
 
-using ValidateAnswer = std::variant<ToldValidation, ToldLeaveOneOut, ToldServed>;
-using CalibrateAnswer = std::variant<ToldTraceCalibration, PointsCalibration>;
+using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed>;
+using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration>;
 
 constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",
@@ -42,47 +42,47 @@ constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
      [] { return document_schema<study::Prediction>("dculab/predict/1"); }},
     {"simulate", "dculab/simulate/1", "requests served under a virtual clock",
-     [] { return document_schema<Warned<ToldSimulations>>("dculab/simulate/1"); }},
+     [] { return document_schema<Warned<ReportedSimulations>>("dculab/simulate/1"); }},
     {"recommend", "dculab/recommend/1", "sizes and limits that an engine should have",
-     [] { return document_schema<Warned<ToldRecommendations>>("dculab/recommend/1"); }},
+     [] { return document_schema<Warned<ReportedRecommendations>>("dculab/recommend/1"); }},
     {"tables-intensity", "dculab/tables-intensity/1", "arithmetic intensity of the ops of a layer",
-     [] { return document_schema<Warned<ToldIntensity>>("dculab/tables-intensity/1"); }},
+     [] { return document_schema<Warned<ReportedIntensity>>("dculab/tables-intensity/1"); }},
     {"tables-footprint", "dculab/tables-footprint/1", "memory of weights and KV cache",
-     [] { return document_schema<Warned<ToldFootprint>>("dculab/tables-footprint/1"); }},
+     [] { return document_schema<Warned<ReportedFootprint>>("dculab/tables-footprint/1"); }},
     {"tables-latents", "dculab/tables-latents/1", "which form of latent attention is cheaper",
-     [] { return document_schema<Warned<ToldLatentForms>>("dculab/tables-latents/1"); }},
+     [] { return document_schema<Warned<ReportedLatentForms>>("dculab/tables-latents/1"); }},
     {"run", "dculab/run/1", "text that the engine generated",
-     [] { return document_schema<ToldGeneration>("dculab/run/1"); }},
+     [] { return document_schema<ReportedGeneration>("dculab/run/1"); }},
     {"bench", "dculab/bench/1", "steps that the engine ran",
-     [] { return document_schema<ToldTrace>("dculab/bench/1"); }},
+     [] { return document_schema<ReportedTrace>("dculab/bench/1"); }},
     {"bench-workload", "dculab/bench-workload/1", "conversations that the engine served",
-     [] { return document_schema<ToldConversationAnswer>("dculab/bench-workload/1"); }},
+     [] { return document_schema<ReportedConversationAnswer>("dculab/bench-workload/1"); }},
     {"bench-scenario", "dculab/bench-scenario/1", "a scenario's requests that the engine served",
-     [] { return document_schema<ToldServedScenario>("dculab/bench-scenario/1"); }},
+     [] { return document_schema<ReportedServedScenario>("dculab/bench-scenario/1"); }},
     {"evaluate", "dculab/evaluate/1", "how good models are, and how fast",
-     [] { return document_schema<ToldEvaluations>("dculab/evaluate/1"); }},
+     [] { return document_schema<ReportedEvaluations>("dculab/evaluate/1"); }},
     {"probe", "dculab/probe/1", "this host, as it was measured",
-     [] { return document_schema<ToldHost>("dculab/probe/1"); }},
+     [] { return document_schema<ReportedHost>("dculab/probe/1"); }},
     {"probe-gpu", "dculab/probe-gpu/1", "a GPU, as it was measured",
-     [] { return document_schema<ToldGpu>("dculab/probe-gpu/1"); }},
+     [] { return document_schema<ReportedGpu>("dculab/probe-gpu/1"); }},
     {"import", "dculab/import/1", "a profiler's kernels as steps of a trace",
-     [] { return document_schema<ToldImport>("dculab/import/1"); }},
+     [] { return document_schema<ReportedImport>("dculab/import/1"); }},
     {"import-kernels", "dculab/import-kernels/1", "which names of kernels are known",
-     [] { return document_schema<ToldKernelRules>("dculab/import-kernels/1"); }},
+     [] { return document_schema<ReportedKernelRules>("dculab/import-kernels/1"); }},
     {"quantize", "dculab/quantize/1", "a model with quantized weights",
-     [] { return document_schema<ToldQuantized>("dculab/quantize/1"); }},
+     [] { return document_schema<ReportedQuantized>("dculab/quantize/1"); }},
     {"replay", "dculab/replay/1", "what GPU kernels touch, beside the closed form",
-     [] { return document_schema<ToldReplay>("dculab/replay/1"); }},
+     [] { return document_schema<ReportedReplay>("dculab/replay/1"); }},
     {"calibrate", "dculab/calibrate/1", "a machine fitted to traces, or machines and stacks to points",
      [] { return document_schema<CalibrateAnswer>("dculab/calibrate/1"); }},
     {"validate", "dculab/validate/1", "predicted against measured",
      [] { return document_schema<ValidateAnswer>("dculab/validate/1"); }},
     {"regroup", "dculab/regroup/1", "a model with fewer KV heads",
-     [] { return document_schema<ToldRegrouping>("dculab/regroup/1"); }},
+     [] { return document_schema<ReportedRegrouping>("dculab/regroup/1"); }},
     {"show", "dculab/show/1", "every effective value of a file or a name",
-     [] { return document_schema<ToldValues>("dculab/show/1"); }},
+     [] { return document_schema<ReportedValues>("dculab/show/1"); }},
     {"schema", "dculab/schema/1", "the documents that have schemas",
-     [] { return document_schema<ToldSchemas>("dculab/schema/1"); }},
+     [] { return document_schema<ReportedSchemas>("dculab/schema/1"); }},
     {"machine", "dculab/machine/1", "a file: a device, and what it costs to run work there", machine_schema},
     {"stack", "dculab/stack/1", "a file: a serving program on a kind of device", stack_schema},
     {"scenario", "dculab/scenario/1", "a file: one question", scenario_schema},
@@ -94,7 +94,7 @@ constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
 std::span<const AnswerSchema> answer_schemas() { return kAnswerSchemas; }
 
 Report schemas_report() {
-  Report report = report_of("dculab/schema/1", ToldSchemas{kAnswerSchemas});
+  Report report = report_of("dculab/schema/1", ReportedSchemas{kAnswerSchemas});
   report.tables.emplace_back().columns = {"command", "schema", "answers"};
   for (const AnswerSchema& each : kAnswerSchemas)
     report.tables.front().rows.push_back({std::string(each.name), std::string(each.id), std::string(each.answers)});

@@ -16,7 +16,7 @@ struct AnswerSchema {
   Json (*make)();            // JSON Schema, draft 2020-12
 };
 
-struct ToldSchemas {
+struct ReportedSchemas {
   std::span<const AnswerSchema> schemas;
 };
 
@@ -44,12 +44,12 @@ struct FieldList<present::AnswerSchema> {
 };
 
 template <>
-struct FieldList<present::ToldSchemas> {
+struct FieldList<present::ReportedSchemas> {
   static constexpr std::string_view id = "schemas";
   static constexpr std::string_view doc = "The documents that have schemas.";
   static constexpr std::string_view csv_rows = "schemas";
   static constexpr auto fields =
-      std::tuple(field("schemas", "in the order of the commands", &present::ToldSchemas::schemas));
+      std::tuple(field("schemas", "in the order of the commands", &present::ReportedSchemas::schemas));
 };
 
 }  // namespace dculab

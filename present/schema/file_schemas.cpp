@@ -83,7 +83,9 @@ void add_bounds(const Bounds& bounds, Json& schema) {
 }
 
 [[nodiscard]] Json map_schema(const FileValue& value) {
-  Json schema{{"type", "object"}};
+  Json schema;
+  if (!value.title.empty()) schema["title"] = value.title;
+  schema["type"] = "object";
   Json required = Json::array();
   for (const FileKey& key : value.keys) {
     schema[key.pattern.empty() ? "properties" : "patternProperties"][key.pattern.empty() ? key.key : key.pattern] =

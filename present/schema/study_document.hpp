@@ -25,9 +25,9 @@ struct FollowingStudy {
 };
 
 using AnyFollowingStudy =
-    std::variant<FollowingStudy<ToldSearch>, FollowingStudy<StepStudies>, FollowingStudy<DesignStudies>,
-                 FollowingStudy<DraftStudies>, FollowingStudy<ReportedDraftStudies>, FollowingStudy<ToldComparisons>,
-                 FollowingStudy<GroupStudies>>;
+    std::variant<FollowingStudy<ReportedSearch>, FollowingStudy<StepStudies>, FollowingStudy<DesignStudies>,
+                 FollowingStudy<DraftStudies>, FollowingStudy<ReportedDraftStudies>,
+                 FollowingStudy<ReportedComparisons>, FollowingStudy<GroupStudies>>;
 
 template <class Body>
 struct Study {
@@ -37,10 +37,10 @@ struct Study {
   std::optional<std::vector<AnyFollowingStudy>> then;
 };
 
-using AnyStudy =
-    std::variant<Study<ToldSearch>, Study<ToldShards>, Study<StepStudies>, Study<DesignStudies>, Study<DraftStudies>,
-                 Study<ReportedDraftStudies>, Study<ToldComparisons>, Study<GroupStudies>, Study<study::MeasuredSweep>,
-                 Study<ToldSpeedUps>, Study<study::MeasuredDrafts>, Study<study::ServedStudy>>;
+using AnyStudy = std::variant<Study<ReportedSearch>, Study<ReportedShards>, Study<StepStudies>, Study<DesignStudies>,
+                              Study<DraftStudies>, Study<ReportedDraftStudies>, Study<ReportedComparisons>,
+                              Study<GroupStudies>, Study<study::MeasuredSweep>, Study<ReportedSpeedUps>,
+                              Study<study::MeasuredDrafts>, Study<study::ServedStudy>>;
 
 // Of several scenarios.
 struct SeveralStudies {

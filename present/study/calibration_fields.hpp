@@ -17,7 +17,7 @@
 namespace dculab::present {
 
 // On traces.
-struct ToldTraceCalibration {
+struct ReportedTraceCalibration {
   std::string machine;
   const study::BelievedSteps& believed;
   const study::TraceCalibration& calibration;
@@ -43,43 +43,44 @@ struct FieldList<sim::FittedParameter> {
 
 template <>
 struct FieldList<present::BlockSizeRegret> {
-  using Told = present::BlockSizeRegret;
+  using Self = present::BlockSizeRegret;
   static constexpr std::string_view id = "block_size_regret";
   static constexpr std::string_view doc =
       "What it costs, in measured time, to choose the block size by the predictions.";
   static constexpr auto fields =
-      std::tuple(field("num_key_value_heads", "of a layer", unit::count, &Told::kv_heads),
+      std::tuple(field("num_key_value_heads", "of a layer", unit::count, &Self::kv_heads),
                  field("predicted_best_block_size", "by the predictions", unit::tokens,
-                       [](const Told& told) { return told.regret.predicted_best.block_size; }),
+                       [](const Self& reported) { return reported.regret.predicted_best.block_size; }),
                  field("measured_best_block_size", "by the measurements", unit::tokens,
-                       [](const Told& told) { return told.regret.measured_best.block_size; }),
+                       [](const Self& reported) { return reported.regret.measured_best.block_size; }),
                  field("regret", "measured time of the first over that of the second, minus 1", unit::share,
-                       [](const Told& told) { return told.regret.regret; }),
+                       [](const Self& reported) { return reported.regret.regret; }),
                  field("worst_single_batch", "the largest when each batch is decided on its own", unit::share,
-                       [](const Told& told) { return told.regret.worst_single; }));
+                       [](const Self& reported) { return reported.regret.worst_single; }));
 };
 
 template <>
-struct FieldList<present::ToldTraceCalibration> {
-  using Told = present::ToldTraceCalibration;
+struct FieldList<present::ReportedTraceCalibration> {
+  using Self = present::ReportedTraceCalibration;
   static constexpr std::string_view id = "trace_calibration";
   static constexpr std::string_view doc = "A machine fitted to traces of its steps.";
   static constexpr std::string_view csv_rows = "parameters";
   static constexpr auto fields = std::tuple(
-      field("machine", "the one that the fit started from", &Told::machine),
-      field("refused", "steps that cannot be true, and why", [](const Told& told) { return told.believed.refused; }),
-      field("parameters", "what was fitted", [](const Told& told) { return told.calibration.fit.parameters; }),
+      field("machine", "the one that the fit started from", &Self::machine),
+      field("refused", "steps that cannot be true, and why",
+            [](const Self& reported) { return reported.believed.refused; }),
+      field("parameters", "what was fitted", [](const Self& reported) { return reported.calibration.fit.parameters; }),
       field("fitted", "errors of the steps that were fitted",
-            [](const Told& told) { return told.calibration.fit.error; }),
+            [](const Self& reported) { return reported.calibration.fit.error; }),
       field("held_out", "errors of the steps that were not",
-            [](const Told& told) {
-              const auto& score = told.calibration.held_out;
+            [](const Self& reported) {
+              const auto& score = reported.calibration.held_out;
               return when(score.has_value(), [&] { return score->error; });
             }),
-      field("held_out_ops", "the same by op, where the steps have durations of ops", &Told::held_out_ops),
-      field("regret", "where several block sizes were measured on the same batches", &Told::regret),
+      field("held_out_ops", "the same by op, where the steps have durations of ops", &Self::held_out_ops),
+      field("regret", "where several block sizes were measured on the same batches", &Self::regret),
       field("interval_factor", "a measurement lies between a prediction / factor and the prediction x factor, at 90 %",
-            unit::ratio, [](const Told& told) { return told.calibration.interval_factor(); }));
+            unit::ratio, [](const Self& reported) { return reported.calibration.interval_factor(); }));
 };
 
 template <>
@@ -111,29 +112,30 @@ struct FieldList<study::LearnedIntervals> {
 
 template <>
 struct FieldList<present::PointsCalibration> {
-  using Told = present::PointsCalibration;
+  using Self = present::PointsCalibration;
   static constexpr std::string_view id = "points_calibration";
   static constexpr std::string_view doc = "Machines and stacks fitted to published points.";
   static constexpr std::string_view csv_rows = "intervals";
 
   [[nodiscard]] static std::vector<std::pair<std::string, study::Score>> scores(
-      const Told& told, study::Score present::FittedError::*which) {
+      const Self& reported, study::Score present::FittedError::*which) {
     std::vector<std::pair<std::string, study::Score>> scores;
-    for (const present::FittedError& error : told.errors) scores.emplace_back(error.kind, error.*which);
+    for (const present::FittedError& error : reported.errors) scores.emplace_back(error.kind, error.*which);
     return scores;
   }
 
   static constexpr auto fields = std::tuple(
-      inlined([](const Told& told) { return present::ToldLeftOutRows{told.left_out}; }),
+      inlined([](const Self& reported) { return present::ReportedLeftOutRows{reported.left_out}; }),
       field("fitted", "by group, factors of figures by key, and of the time", unit::ratio,
-            [](const Told& told) { return present::learned_factors(told.learned); }),
+            [](const Self& reported) { return present::learned_factors(reported.learned); }),
       field("before", "errors of the points with the machines' files as they were, by kind; no forecast",
-            [](const Told& told) { return scores(told, &present::FittedError::before); }),
-      field("after", "and after the fit", [](const Told& told) { return scores(told, &present::FittedError::after); }),
+            [](const Self& reported) { return scores(reported, &present::FittedError::before); }),
+      field("after", "and after the fit",
+            [](const Self& reported) { return scores(reported, &present::FittedError::after); }),
       field("intervals", "of each machine and stack",
-            [](const Told& told) { return when(!told.intervals.empty(), [&] { return told.intervals; }); }),
+            [](const Self& reported) { return when(!reported.intervals.empty(), [&] { return reported.intervals; }); }),
       field("files", "that were written",
-            [](const Told& told) { return when(!told.files.empty(), [&] { return told.files; }); }));
+            [](const Self& reported) { return when(!reported.files.empty(), [&] { return reported.files; }); }));
 };
 
 }  // namespace dculab

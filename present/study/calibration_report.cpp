@@ -40,7 +40,7 @@ void note_fit_error(const char* of, const sim::ErrorSummary& error, Report& repo
 
 void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, Report& report) {
   Table table;
-  table.title = "90 % intervals: a measurement lies between the price / factor and the price x factor";
+  table.title = "90 % intervals: a measurement lies between the prediction / factor and the prediction x factor";
   table.columns = {"machine", "stack", "rows"};
   for (const auto& [name, kind] : sim::kPriceKinds)
     if (kind != sim::PriceKind::hardware) table.columns.emplace_back(name);
@@ -58,18 +58,18 @@ void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, 
 Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,
                                 const study::TraceCalibration& calibration) {
   Report report{kCalibrateSchema, believed.refused, {}, Json::object()};
-  ToldTraceCalibration told{machine, believed, calibration};
+  ReportedTraceCalibration reported{machine, believed, calibration};
   add_fitted_parameters(calibration.fit, report);
   note_fit_error("fitted", calibration.fit.error, report);
   if (const auto& score = calibration.held_out) {
     note_fit_error("held_out", score->error, report);
-    told.held_out_ops = add_held_out_ops(*score, believed.steps, report);
-    told.regret = add_block_size_regret(*score, believed.steps, report);
+    reported.held_out_ops = add_held_out_ops(*score, believed.steps, report);
+    reported.regret = add_block_size_regret(*score, believed.steps, report);
   }
   report.tables.front().notes.push_back("90 % interval of a prediction: × or ÷ " +
                                         number(calibration.interval_factor()) +
                                         " (conformal, five-fold cross-validation)");
-  set_answer(told, report);
+  set_answer(reported, report);
   return report;
 }
 

@@ -14,12 +14,12 @@
 namespace dculab::present {
 
 // Where another answer holds, by batch and by context.
-struct ToldFlips {
+struct ReportedFlips {
   sim::Flips by_batch, by_context;
 };
 
 // The runner-up of a decision that has one.
-struct ToldRunnerUp {
+struct ReportedRunnerUp {
   const study::Decision& decision;
 };
 
@@ -28,8 +28,8 @@ struct ToldRunnerUp {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldFlips> {
-  using Flips = present::ToldFlips;
+struct FieldList<present::ReportedFlips> {
+  using Flips = present::ReportedFlips;
   static constexpr std::string_view id = "flips";
   static constexpr std::string_view doc = "The nearest batch and context at which it is no longer so; null: none is.";
   static constexpr auto fields = std::tuple(
@@ -58,28 +58,29 @@ struct FieldList<study::Candidate> {
 };
 
 template <>
-struct FieldList<present::ToldRunnerUp> {
-  using Told = present::ToldRunnerUp;
+struct FieldList<present::ReportedRunnerUp> {
+  using Self = present::ReportedRunnerUp;
   static constexpr std::string_view id = "runner_up";
   static constexpr std::string_view doc = "The best other value of a decision.";
-  static constexpr auto fields = std::tuple(
-      field("runner_up", "the best other value", [](const Told& told) { return told.decision.runner_up()->value; }),
-      field("margin", "by how much it serves more than the choice", unit::share,
-            [](const Told& told) { return told.decision.margin().value; }),
-      field("margin_interval", "90 %", unit::share,
-            [](const Told& told) {
-              const study::Cost margin = told.decision.margin();
-              return interval(margin.low, margin.high);
-            }),
-      field("margin_basis", "what the interval rests on; that of a calibrated machine too",
-            names_up_to<sim::Basis::priors>(), [](const Told&) { return sim::name(sim::Basis::priors); }),
-      field("difference", "of its attention: what it has more or less of",
-            [](const Told& told) { return told.decision.difference; }),
-      field("step_agrees", "a decode step alone decides as the whole load does",
-            [](const Told& told) { return told.decision.step_agrees; }),
-      field("flips", "where a decode step alone decides otherwise", [](const Told& told) {
-        return present::ToldFlips{told.decision.by_batch, told.decision.by_context};
-      }));
+  static constexpr auto fields =
+      std::tuple(field("runner_up", "the best other value",
+                       [](const Self& reported) { return reported.decision.runner_up()->value; }),
+                 field("margin", "by how much it serves more than the choice", unit::share,
+                       [](const Self& reported) { return reported.decision.margin().value; }),
+                 field("margin_interval", "90 %", unit::share,
+                       [](const Self& reported) {
+                         const study::Cost margin = reported.decision.margin();
+                         return interval(margin.low, margin.high);
+                       }),
+                 field("margin_basis", "what the interval rests on; that of a calibrated machine too",
+                       names_up_to<sim::Basis::priors>(), [](const Self&) { return sim::name(sim::Basis::priors); }),
+                 field("difference", "of its attention: what it has more or less of",
+                       [](const Self& reported) { return reported.decision.difference; }),
+                 field("step_agrees", "a decode step alone decides as the whole load does",
+                       [](const Self& reported) { return reported.decision.step_agrees; }),
+                 field("flips", "where a decode step alone decides otherwise", [](const Self& reported) {
+                   return present::ReportedFlips{reported.decision.by_batch, reported.decision.by_context};
+                 }));
 };
 
 template <>
@@ -88,14 +89,14 @@ struct FieldList<study::Decision> {
   static constexpr std::string_view id = "decision";
   static constexpr std::string_view doc = "One setting: which value to take, and what the others cost.";
   static constexpr auto fields = std::tuple(
-      inlined([](const Decision& each) { return present::told_costs(each.evaluated, each.verdict); }),
+      inlined([](const Decision& each) { return present::reported_costs(each.evaluated, each.verdict); }),
       field("key", "of a scenario file: kv_cache.block_size", &Decision::key),
       field("tie", "cost up to which a value that is preferred is taken", unit::share,
             [](const Decision& each) { return std::max(each.preference.resolution, each.preference.given_up); }),
       field("by", "what the values were compared by", one_of("served requests", "closed form"),
             [](const Decision& each) { return each.by_requests ? "served requests" : "closed form"; }),
       field("candidates", "the preferred first", &Decision::candidates), inlined([](const Decision& each) {
-        return when(each.runner_up() != nullptr, [&each] { return present::ToldRunnerUp{each}; });
+        return when(each.runner_up() != nullptr, [&each] { return present::ReportedRunnerUp{each}; });
       }));
 };
 
@@ -124,7 +125,7 @@ struct FieldList<study::BatchedTokensChoice> {
   static constexpr std::string_view id = "batched_tokens_choice";
   static constexpr std::string_view doc = "Which max_num_batched_tokens to take, and what the others cost.";
   static constexpr auto fields =
-      std::tuple(inlined([](const Choice& each) { return present::told_costs(each.evaluated, each.verdict); }),
+      std::tuple(inlined([](const Choice& each) { return present::reported_costs(each.evaluated, each.verdict); }),
                  field("key", "of a scenario file", [](const Choice&) { return "engine.max_num_batched_tokens"; }),
                  field("choice", "the value to take", unit::tokens,
                        [](const Choice& each) { return each.candidates[each.verdict.chosen].max_num_batched_tokens; }),

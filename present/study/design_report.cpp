@@ -96,14 +96,15 @@ constexpr std::string_view kMachineKeys = "machine.";
 }  // namespace
 
 void add_designs(const std::string& model, const std::vector<study::DesignStudy>& studies, Report& report) {
-  DesignStudies told;
+  DesignStudies reported;
   for (const study::DesignStudy& study : studies) {
     for (const study::DecidedDesign& design : study.designs) add_warnings(report, design.refused);
     report.tables.push_back(design_table(model, study));
-    told.designs.push_back(ToldDesigns{study, note_leanings(study.own, study.leanings, report.tables.back())});
-    set_of_machine(told.machine_facts, study.own.name, machine_facts(study.own));
+    reported.designs.push_back(
+        ReportedDesigns{study, note_input_sensitivities(study.own, study.input_sensitivities, report.tables.back())});
+    set_of_machine(reported.machine_facts, study.own.name, machine_facts(study.own));
   }
-  set_answer(told, report);
+  set_answer(reported, report);
 }
 
 }  // namespace dculab::present

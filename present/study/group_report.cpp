@@ -102,19 +102,20 @@ void add_groups(const config::Scenario& scenario, const study::GroupStudy& study
   for (const study::GroupChoice& choices : study.machines)
     for (const study::VariantCost& cost : choices.costs) add_warnings(report, cost.refused);
   report.tables.push_back(group_summary_table(study.machines));
-  GroupStudies told{scenario.model.name, accuracy.model, study.curve.metric, accuracy.tolerance, accuracy.speed_tie};
+  GroupStudies reported{scenario.model.name, accuracy.model, study.curve.metric, accuracy.tolerance,
+                        accuracy.speed_tie};
   for (const study::GroupChoice& choices : study.machines) {
     const sim::Machine& machine = choices.costs.front().machine;
     report.tables.push_back(group_machine_table(choices, study.curve, accuracy));
-    ToldGroups group{choices, study.curve, group_reason(choices, study.curve, accuracy)};
-    if (const auto leanings = study::leanings_of(choices)) {
-      if (!told.machine_facts) told.machine_facts.emplace();
-      set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
-      group.leans_on = note_leanings(machine, *leanings, report.tables.back());
+    ReportedGroups group{choices, study.curve, group_reason(choices, study.curve, accuracy)};
+    if (const auto input_sensitivities = study::input_sensitivities_of(choices)) {
+      if (!reported.machine_facts) reported.machine_facts.emplace();
+      set_of_machine(*reported.machine_facts, machine.name, machine_facts(machine));
+      group.input_sensitivity = note_input_sensitivities(machine, *input_sensitivities, report.tables.back());
     }
-    told.machines.push_back(group);
+    reported.machines.push_back(group);
   }
-  set_answer(told, report);
+  set_answer(reported, report);
 }
 
 }  // namespace dculab::present

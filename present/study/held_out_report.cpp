@@ -26,16 +26,16 @@ std::optional<std::vector<BlockSizeRegret>> add_block_size_regret(const sim::Hol
   Table table;
   table.title = "KV block size by prediction: what following it costs in measured time, over all steps";
   table.columns = {"KV heads", "predicted best", "measured best", "regret", "worst of single batches"};
-  std::vector<BlockSizeRegret> told;
+  std::vector<BlockSizeRegret> reported;
   for (const auto& [kv_heads, regret] : study::block_size_regrets(score, steps)) {
     table.rows.push_back({std::to_string(kv_heads), std::to_string(regret.predicted_best.block_size),
                           std::to_string(regret.measured_best.block_size), percent(regret.regret),
                           percent(regret.worst_single)});
-    told.push_back({kv_heads, regret});
+    reported.push_back({kv_heads, regret});
   }
-  if (told.empty()) return std::nullopt;
+  if (reported.empty()) return std::nullopt;
   report.tables.push_back(std::move(table));
-  return told;
+  return reported;
 }
 
 }  // namespace dculab::present

@@ -25,13 +25,13 @@ struct ImportedStep {
   const std::vector<double>& kernels_per_step;  // of each op
 };
 
-struct ToldImport {
+struct ReportedImport {
   const study::ImportedProfile& import;
 
   [[nodiscard]] const config::ImportSummary& summary() const { return import.steps.summary; }
 };
 
-struct ToldKernelRules {
+struct ReportedKernelRules {
   std::span<const config::KernelRule> rules;
 };
 
@@ -84,42 +84,48 @@ struct FieldList<config::OtherKernel> {
 };
 
 template <>
-struct FieldList<present::ToldImport> {
-  using Told = present::ToldImport;
+struct FieldList<present::ReportedImport> {
+  using Self = present::ReportedImport;
   static constexpr std::string_view id = "import";
   static constexpr std::string_view doc = "A profiler's kernels as steps of a trace.";
   static constexpr std::string_view csv_rows = "rows[id, step_seconds].ops";
 
-  [[nodiscard]] static std::vector<present::ImportedStep> rows(const Told& told) {
+  [[nodiscard]] static std::vector<present::ImportedStep> rows(const Self& reported) {
     std::vector<present::ImportedStep> rows;
-    for (const TraceStep& step : told.import.steps.rows) rows.push_back({step, told.summary().kernels_per_step});
+    for (const TraceStep& step : reported.import.steps.rows)
+      rows.push_back({step, reported.summary().kernels_per_step});
     return rows;
   }
 
   static constexpr auto fields = std::tuple(
       field("profiler", "that wrote the profile", names_up_to<config::Profiler::nsys>(),
-            [](const Told& told) { return name(told.import.profile.profiler); }),
+            [](const Self& reported) { return name(reported.import.profile.profiler); }),
       field("kernels", "of the profile", unit::count,
-            [](const Told& told) { return told.import.profile.kernels.size(); }),
-      field("steps_found", "whole ones", unit::count, [](const Told& told) { return told.summary().steps_found; }),
-      field("steps_imported", "of these", unit::count, [](const Told& told) { return told.summary().steps_imported; }),
+            [](const Self& reported) { return reported.import.profile.kernels.size(); }),
+      field("steps_found", "whole ones", unit::count,
+            [](const Self& reported) { return reported.summary().steps_found; }),
+      field("steps_imported", "of these", unit::count,
+            [](const Self& reported) { return reported.summary().steps_imported; }),
       field("step_time", "what a step lasts: until the next one begins, or until its own last kernel ends",
-            names_up_to<config::StepTime::span>(), [](const Told& told) { return name(told.import.choices.time); }),
+            names_up_to<config::StepTime::span>(),
+            [](const Self& reported) { return name(reported.import.choices.time); }),
       field("op_seconds", "of kernels that serve an op, in the imported steps",
-            [](const Told& told) { return told.summary().op_time; }),
-      field("other_seconds", "of kernels that do not", [](const Told& told) { return told.summary().other_time; }),
-      field("other_kernels", "that do not", unit::count, [](const Told& told) { return told.summary().other_kernels; }),
+            [](const Self& reported) { return reported.summary().op_time; }),
+      field("other_seconds", "of kernels that do not",
+            [](const Self& reported) { return reported.summary().other_time; }),
+      field("other_kernels", "that do not", unit::count,
+            [](const Self& reported) { return reported.summary().other_kernels; }),
       field("other_share", "of the kernel time, that of those", unit::share,
-            [](const Told& told) { return told.summary().other_share(); }),
+            [](const Self& reported) { return reported.summary().other_share(); }),
       field("outside_seconds", "of kernels of other steps and between steps",
-            [](const Told& told) { return told.summary().outside_time; }),
+            [](const Self& reported) { return reported.summary().outside_time; }),
       field("outside_kernels", "of other steps and between steps", unit::count,
-            [](const Told& told) { return told.summary().outside_kernels; }),
+            [](const Self& reported) { return reported.summary().outside_kernels; }),
       field("phase_is_told", "by the names of the attention kernels",
-            [](const Told& told) { return told.summary().phase_is_told; }),
+            [](const Self& reported) { return reported.summary().phase_is_told; }),
       field("rows", "imported steps that are alike, as one", &rows),
       field("others", "kernels that serve no op, the longest first",
-            [](const Told& told) -> const std::vector<config::OtherKernel>& { return told.summary().others; }));
+            [](const Self& reported) -> const std::vector<config::OtherKernel>& { return reported.summary().others; }));
 };
 
 template <>
@@ -134,11 +140,11 @@ struct FieldList<config::KernelRule> {
 };
 
 template <>
-struct FieldList<present::ToldKernelRules> {
+struct FieldList<present::ReportedKernelRules> {
   static constexpr std::string_view id = "kernel_rules";
   static constexpr std::string_view doc = "Which names of kernels are known; the first rule that fits decides.";
   static constexpr std::string_view csv_rows = "rules";
-  static constexpr auto fields = std::tuple(field("rules", "in order", &present::ToldKernelRules::rules));
+  static constexpr auto fields = std::tuple(field("rules", "in order", &present::ReportedKernelRules::rules));
 };
 
 }  // namespace dculab

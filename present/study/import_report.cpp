@@ -78,14 +78,14 @@ constexpr std::size_t kShownOthers = 8;
 }  // namespace
 
 Report import_report(const study::ImportedProfile& import) {
-  Report report = report_of("dculab/import/1", ToldImport{import}, import_heading(import));
+  Report report = report_of("dculab/import/1", ReportedImport{import}, import_heading(import));
   report.tables.push_back(imported_ops(import));
   if (!import.steps.summary.others.empty()) report.tables.push_back(other_kernels(import));
   return report;
 }
 
 Report kernel_rules_report() {
-  Report report = report_of("dculab/import-kernels/1", ToldKernelRules{config::kernel_rules()});
+  Report report = report_of("dculab/import-kernels/1", ReportedKernelRules{config::kernel_rules()});
   Table table;
   table.columns = {"in the name", "op", "whose"};
   for (const config::KernelRule& rule : config::kernel_rules()) {

@@ -71,11 +71,11 @@ namespace {
 
 }  // namespace
 
-std::vector<ToldModels> told_models(const study::SweptModels& models) {
-  std::vector<ToldModels> told;
+std::vector<ReportedModels> reported_models(const study::SweptModels& models) {
+  std::vector<ReportedModels> reported;
   for (const study::ModelComparison& each : models.comparisons)
-    told.push_back({text_of(each.others), each, models.batches});
-  return told;
+    reported.push_back({text_of(each.others), each, models.batches});
+  return reported;
 }
 
 void add_model_comparison(const study::SweptModels& models, const std::string& machine, Report& report) {

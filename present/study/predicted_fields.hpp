@@ -12,7 +12,7 @@
 #include "present/study/sensitivity_report.hpp"
 #include "present/study/speculation_fields.hpp"
 #include "present/study/step_decision_fields.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"
 #include "sim/hardware/figure.hpp"
@@ -21,42 +21,42 @@
 
 namespace dculab::present {
 
-struct ToldStepPoint {
+struct ReportedStepPoint {
   const study::StepFigures& point;
   std::optional<std::vector<PricedOp>> ops{};
 };
 
 // On a machine.
-struct ToldSteps {
+struct ReportedSteps {
   const study::StepStudy& study;
-  std::optional<ToldStepDecision> recommendation{};
-  std::vector<ToldLeaning> leans_on{};
-  std::optional<std::vector<ToldSensitivity>> sensitivity{};
+  std::optional<ReportedStepDecision> recommendation{};
+  std::vector<ReportedInputSensitivity> input_sensitivity{};
+  std::optional<std::vector<ReportedSensitivity>> sensitivity{};
 };
 
 struct StepStudies {
   ByMachine<MachineFacts> machine_facts{};
-  std::vector<Part<ToldSteps>> machines{};
+  std::vector<Part<ReportedSteps>> machines{};
 };
 
-struct ToldDesigns {
+struct ReportedDesigns {
   const study::DesignStudy& study;
-  std::vector<ToldLeaning> leans_on{};
+  std::vector<ReportedInputSensitivity> input_sensitivity{};
 };
 
 struct DesignStudies {
   ByMachine<MachineFacts> machine_facts{};
-  std::vector<Part<ToldDesigns>> designs{};
+  std::vector<Part<ReportedDesigns>> designs{};
 };
 
-struct ToldDrafts {
+struct ReportedDrafts {
   std::string machine;
   std::vector<StudiedDraft> points;
   const std::vector<study::DraftAdvice>& advice;
 };
 
 struct DraftStudies {
-  std::vector<Part<ToldDrafts>> machines{};
+  std::vector<Part<ReportedDrafts>> machines{};
 };
 
 struct ReportedDraftStudies {
@@ -68,72 +68,73 @@ struct ReportedDraftStudies {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldStepPoint> {
-  using Told = present::ToldStepPoint;
+struct FieldList<present::ReportedStepPoint> {
+  using Self = present::ReportedStepPoint;
   static constexpr std::string_view id = "step_point";
   static constexpr std::string_view doc = "A step at a point of the sweep.";
   static constexpr auto fields = std::tuple(
-      field("choices", "keys of the scenario and their values", [](const Told& told) { return told.point.choices; }),
-      field("step_seconds", "predicted time", [](const Told& told) { return told.point.seconds; }),
+      field("choices", "keys of the scenario and their values",
+            [](const Self& reported) { return reported.point.choices; }),
+      field("step_seconds", "predicted time", [](const Self& reported) { return reported.point.seconds; }),
       field("interval_seconds", "90 %",
-            [](const Told& told) {
-              const auto& trust = told.point.trust;
+            [](const Self& reported) {
+              const auto& trust = reported.point.trust;
               return when(trust.has_value(), [&] { return interval(trust->low, trust->high); });
             }),
       field("basis", "what the interval rests on", names_up_to<sim::Basis::priors>(),
-            [](const Told& told) {
-              const auto& trust = told.point.trust;
+            [](const Self& reported) {
+              const auto& trust = reported.point.trust;
               return when(trust.has_value(), [&] { return sim::name(trust->basis); });
             }),
       field("tokens_per_second", "of the step", unit::tokens_per_second,
-            [](const Told& told) { return told.point.tokens_per_second; }),
-      field("bound", "what limits most of the step", [](const Told& told) { return told.point.bound; }),
+            [](const Self& reported) { return reported.point.tokens_per_second; }),
+      field("bound", "what limits most of the step", [](const Self& reported) { return reported.point.bound; }),
       field("max_sequences", "of this length, that fit in memory", unit::count,
-            [](const Told& told) { return told.point.max_sequences; }),
-      field("ops", "in the order in which they run; not of a large sweep", &Told::ops));
+            [](const Self& reported) { return reported.point.max_sequences; }),
+      field("ops", "in the order in which they run; not of a large sweep", &Self::ops));
 };
 
 template <>
-struct FieldList<present::ToldSteps> {
-  using Told = present::ToldSteps;
+struct FieldList<present::ReportedSteps> {
+  using Self = present::ReportedSteps;
   static constexpr std::string_view id = "steps_on_machine";
   static constexpr std::string_view doc = "A sweep of steps on a machine.";
 
-  [[nodiscard]] static std::vector<present::ToldStepPoint> points(const Told& told) {
-    std::vector<present::ToldStepPoint> points;
-    for (std::size_t index = 0; index < told.study.points.size(); ++index) {
-      points.push_back({told.study.points[index]});
-      if (index >= told.study.details.size()) continue;
-      const study::StepDetails& details = told.study.details[index];
-      points.back().ops.emplace(present::priced_ops(details.plan, details.price, told.study.machine));
+  [[nodiscard]] static std::vector<present::ReportedStepPoint> points(const Self& reported) {
+    std::vector<present::ReportedStepPoint> points;
+    for (std::size_t index = 0; index < reported.study.points.size(); ++index) {
+      points.push_back({reported.study.points[index]});
+      if (index >= reported.study.details.size()) continue;
+      const study::StepDetails& details = reported.study.details[index];
+      points.back().ops.emplace(present::priced_ops(details.plan, details.price, reported.study.machine));
     }
     return points;
   }
 
   static constexpr auto fields = std::tuple(
-      field("machine", "its name", [](const Told& told) { return told.study.machine.name; }),
+      field("machine", "its name", [](const Self& reported) { return reported.study.machine.name; }),
       field("points", "of the sweep", &points),
       field("recommendation", "where the sweep has several KV heads or block sizes, and one can be had",
-            &Told::recommendation),
+            &Self::recommendation),
       field("models", "where the sweep has several models",
-            [](const Told& told) {
-              const auto& models = told.study.models;
-              return when(models.has_value(), [&] { return present::told_models(*models); });
+            [](const Self& reported) {
+              const auto& models = reported.study.models;
+              return when(models.has_value(), [&] { return present::reported_models(*models); });
             }),
-      field("leans_on", "assumed figures, the most important first", &Told::leans_on),
+      field("leans_on", "assumed figures, the most important first", &Self::input_sensitivity),
       field("sensitivity", "figures of the machine that would change the recommendation, where that is asked",
-            &Told::sensitivity));
+            &Self::sensitivity));
 };
 
 template <>
 struct FieldList<present::StepStudies> {
-  using Told = present::StepStudies;
+  using Self = present::StepStudies;
   static constexpr std::string_view id = "step_studies";
   static constexpr std::string_view doc = "A sweep of steps, predicted.";
   static constexpr std::string_view csv_rows = "machines[machine].points";
   static constexpr auto fields =
-      std::tuple(field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
-                 field("machines", "in the scenario's order", &Told::machines));
+      std::tuple(field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
+                 field("machines", "in the scenario's order", &Self::machines));
 };
 
 template <>
@@ -170,39 +171,39 @@ struct FieldList<study::DecidedDesign> {
 };
 
 template <>
-struct FieldList<present::ToldDesigns> {
-  using Told = present::ToldDesigns;
+struct FieldList<present::ReportedDesigns> {
+  using Self = present::ReportedDesigns;
   static constexpr std::string_view id = "designs_of_machine";
   static constexpr std::string_view doc = "Designs that start from a machine.";
-  static constexpr auto fields =
-      std::tuple(field("machine", "its name", [](const Told& told) { return told.study.own.name; }),
-                 field("points", "the designs",
-                       [](const Told& told) -> const std::vector<study::DecidedDesign>& { return told.study.designs; }),
-                 field("leans_on", "assumed figures, the most important first", &Told::leans_on),
-                 field("redesign", "what moved along with the last design",
-                       [](const Told& told) { return told.study.designs.back().machine.redesign; }));
+  static constexpr auto fields = std::tuple(
+      field("machine", "its name", [](const Self& reported) { return reported.study.own.name; }),
+      field("points", "the designs",
+            [](const Self& reported) -> const std::vector<study::DecidedDesign>& { return reported.study.designs; }),
+      field("leans_on", "assumed figures, the most important first", &Self::input_sensitivity),
+      field("redesign", "what moved along with the last design",
+            [](const Self& reported) { return reported.study.designs.back().machine.redesign; }));
 };
 
 template <>
 struct FieldList<present::DesignStudies> {
-  using Told = present::DesignStudies;
+  using Self = present::DesignStudies;
   static constexpr std::string_view id = "design_studies";
   static constexpr std::string_view doc = "Designs of machines, each with what to choose on it.";
   static constexpr std::string_view csv_rows = "designs[machine].points";
   static constexpr auto fields =
-      std::tuple(field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
-                 field("designs", "by the machine that they start from", &Told::designs));
+      std::tuple(field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
+                 field("designs", "by the machine that they start from", &Self::designs));
 };
 
 template <>
-struct FieldList<present::ToldDrafts> {
-  using Told = present::ToldDrafts;
+struct FieldList<present::ReportedDrafts> {
+  using Self = present::ReportedDrafts;
   static constexpr std::string_view id = "drafts_on_machine";
   static constexpr std::string_view doc = "What drafts are worth on a machine.";
   static constexpr auto fields =
-      std::tuple(field("machine", "its name", &Told::machine), field("points", "of the sweep", &Told::points),
+      std::tuple(field("machine", "its name", &Self::machine), field("points", "of the sweep", &Self::points),
                  field("advice", "how many tokens to draft, by the other axes",
-                       [](const Told& told) -> const std::vector<study::DraftAdvice>& { return told.advice; }));
+                       [](const Self& reported) -> const std::vector<study::DraftAdvice>& { return reported.advice; }));
 };
 
 template <>
@@ -225,13 +226,13 @@ struct FieldList<study::ReportedDrafts> {
 
 template <>
 struct FieldList<present::ReportedDraftStudies> {
-  using Told = present::ReportedDraftStudies;
+  using Self = present::ReportedDraftStudies;
   static constexpr std::string_view id = "reported_draft_studies";
   static constexpr std::string_view doc = "Published speed-ups by drafts beside ours.";
   static constexpr std::string_view csv_rows = "machines[machine].reported";
-  static constexpr auto fields =
-      std::tuple(field("machines", "in the scenario's order",
-                       [](const Told& told) -> const std::vector<study::ReportedDrafts>& { return told.machines; }));
+  static constexpr auto fields = std::tuple(
+      field("machines", "in the scenario's order",
+            [](const Self& reported) -> const std::vector<study::ReportedDrafts>& { return reported.machines; }));
 };
 
 }  // namespace dculab

@@ -10,10 +10,10 @@
 #include "fields/field_list.hpp"
 #include "present/study/speculation_fields.hpp"
 #include "present/values/expert_report.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "study/answer/prediction.hpp"
 
 namespace dculab {
@@ -59,7 +59,9 @@ struct FieldList<study::Prediction> {
       field("assumed", "keys of the machine's figures that nobody published or measured",
             [](const Prediction& step) { return sim::assumed_keys(step.machine); }),
       field("leans_on", "those that change the step most",
-            [](const Prediction& step) { return present::told_leanings(step.machine, step.leanings); }),
+            [](const Prediction& step) {
+              return present::reported_sensitivities(step.machine, step.input_sensitivities);
+            }),
       field("ops", "in the order in which they run",
             [](const Prediction& step) { return present::priced_ops(step.plan, step.price, step.machine); }),
       field("speculation", "of a step that verifies drafts", &Prediction::drafts),

@@ -8,7 +8,7 @@
 #include "present/study/prediction_fields.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/values/expert_report.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"
 #include "study/scenario/stacks.hpp"
@@ -116,8 +116,8 @@ namespace {
   if (const std::string figures = stack_figures_text(prediction.machine); !figures.empty())
     lines.push_back("figures of the stack: " + figures);
   if (const std::string redesign = redesign_text(prediction.machine); !redesign.empty()) lines.push_back(redesign);
-  const std::string leaning = leaning_text(prediction.machine, prediction.leanings);
-  if (!leaning.empty()) lines.push_back(leaning);
+  const std::string sensitivity = input_sensitivity_text(prediction.machine, prediction.input_sensitivities);
+  if (!sensitivity.empty()) lines.push_back(sensitivity);
   return lines;
 }
 

@@ -11,7 +11,7 @@
 #include "present/study/decision_fields.hpp"
 #include "present/study/recommend_report.hpp"
 #include "present/study/speculation_fields.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "study/decide/serving_recommendation.hpp"
 #include "study/decide/step_choices.hpp"
@@ -19,7 +19,7 @@
 namespace dculab::present {
 
 // What other KV heads would bring.
-struct ToldHeads {
+struct ReportedHeads {
   const study::Candidate& candidate;
   bool on_front = false;
 };
@@ -29,13 +29,13 @@ struct StackBest {
   const study::Candidate& candidate;
 };
 
-struct ToldRecommendation {
+struct ReportedRecommendation {
   const study::Recommendation& result;
-  std::vector<ToldLeaning> leans_on;
+  std::vector<ReportedInputSensitivity> input_sensitivity;
 };
 
-struct ToldRecommendations {
-  std::vector<Part<ToldRecommendation>> recommendations{};
+struct ReportedRecommendations {
+  std::vector<Part<ReportedRecommendation>> recommendations{};
   std::string question{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
 };
@@ -45,8 +45,8 @@ struct ToldRecommendations {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldHeads> {
-  using Heads = present::ToldHeads;
+struct FieldList<present::ReportedHeads> {
+  using Heads = present::ReportedHeads;
   static constexpr std::string_view id = "kv_heads_candidate";
   static constexpr std::string_view doc = "A number of KV heads, and what is served with it.";
   static constexpr auto fields =
@@ -97,9 +97,9 @@ struct FieldList<study::Recommendation> {
     return result.tokens().full_requests_per_second * result.serving.load.output_tokens;
   }
   // Of each number of KV heads, the most first.
-  [[nodiscard]] static std::vector<present::ToldHeads> kv_heads(const Result& result) {
+  [[nodiscard]] static std::vector<present::ReportedHeads> kv_heads(const Result& result) {
     const std::vector<bool> front = study::speed_front(result.kv_heads.evaluated);
-    std::vector<present::ToldHeads> heads;
+    std::vector<present::ReportedHeads> heads;
     for (std::size_t index = 0; index < front.size(); ++index)
       heads.push_back({result.kv_heads.candidates[index], front[index]});
     return heads;
@@ -131,6 +131,8 @@ struct FieldList<study::Recommendation> {
             [](const Result& result) { return sim::name(result.served.limit); }),
       field("output_tokens_per_second", "with all that is recommended, simulated while the queue never empties",
             unit::tokens_per_second, &output_rate),
+      field("closed_form_tokens_per_second", "the same in closed form, by which candidates are compared",
+            unit::tokens_per_second, [](const Result& result) { return result.served.output_tokens_per_second; }),
       field("tpot_seconds", "then, of the median request",
             [](const Result& result) { return result.tokens().full_tpot; }),
       field("step_seconds", "a decode step of max_num_seqs sequences of context_tokens", &Result::step),
@@ -141,7 +143,7 @@ struct FieldList<study::Recommendation> {
       field("bound", "what limits most of that step", [](const Result& result) { return result.bound.name; }),
       field("bound_flips", "where something else does",
             [](const Result& result) {
-              return present::ToldFlips{result.bound.by_batch, result.bound.by_context};
+              return present::ReportedFlips{result.bound.by_batch, result.bound.by_context};
             }),
       field("vllm_options", "what vLLM is started with; empty where none of its kernels can be set so",
             [](const Result& result) { return present::vllm_options(result); }),
@@ -167,25 +169,25 @@ struct FieldList<study::Recommendation> {
 };
 
 template <>
-struct FieldList<present::ToldRecommendation> {
-  using Told = present::ToldRecommendation;
+struct FieldList<present::ReportedRecommendation> {
+  using Self = present::ReportedRecommendation;
   static constexpr std::string_view id = "recommendation";
   static constexpr std::string_view doc = "What is recommended for a model on a machine.";
   static constexpr auto fields =
-      std::tuple(inlined([](const Told& told) -> const study::Recommendation& { return told.result; }),
-                 field("leans_on", "assumed figures, the most important first", &Told::leans_on));
+      std::tuple(inlined([](const Self& reported) -> const study::Recommendation& { return reported.result; }),
+                 field("leans_on", "assumed figures, the most important first", &Self::input_sensitivity));
 };
 
 template <>
-struct FieldList<present::ToldRecommendations> {
-  using Told = present::ToldRecommendations;
+struct FieldList<present::ReportedRecommendations> {
+  using Self = present::ReportedRecommendations;
   static constexpr std::string_view id = "recommendations";
   static constexpr std::string_view doc = "Sizes and limits that an engine should have, machine by machine.";
   static constexpr std::string_view csv_rows = "recommendations[model, machine].decisions[key, choice].candidates";
   static constexpr auto fields =
-      std::tuple(field("recommendations", "in the order of the machines asked for", &Told::recommendations),
-                 field("question", "the scenario's", &Told::question),
-                 field("machine_facts", "figures of the machines, by name", &Told::machine_facts));
+      std::tuple(field("recommendations", "in the order of the machines asked for", &Self::recommendations),
+                 field("question", "the scenario's", &Self::question),
+                 field("machine_facts", "figures of the machines, by name", &Self::machine_facts));
 };
 
 }  // namespace dculab

@@ -11,7 +11,7 @@
 #include "present/study/recommend_tables.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/values/accuracy_text.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/verdict_text.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/study/serving_setting.hpp"
@@ -108,10 +108,12 @@ namespace {
 [[nodiscard]] std::string summary(const study::Recommendation& result) {
   const double requests = result.tokens().full_requests_per_second;
   return "→ serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
-         " requests/s) at most, with " + std::to_string(result.served.batch) + " at a time, TPOT " +
-         full_tpot_text(result) + "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
-         config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
-         std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
+         " requests/s) at most in a simulation (in closed form " +
+         number(result.requests_per_second() * result.serving.load.output_tokens) + " tokens/s), with " +
+         std::to_string(result.served.batch) + " at a time, TPOT " + full_tpot_text(result) + "; a decode step takes " +
+         config::short_text(result.step) + " (90 % interval " + config::short_text(result.confidence.low) + " to " +
+         config::short_text(result.confidence.high) + ", " + std::string(sim::name(result.confidence.basis)) +
+         ") and is bound by " + result.bound.name;
 }
 
 // A KV cache of 16 bits a value would do too.
@@ -170,10 +172,10 @@ void add_notes(const study::Recommendation& result, Table& table) {
 }
 
 // Of a decode step of as many sequences as are served at a time.
-[[nodiscard]] std::vector<sim::Leaning> decode_leanings(const study::Recommendation& result) {
+[[nodiscard]] std::vector<sim::InputSensitivity> decode_sensitivities(const study::Recommendation& result) {
   const StepPlan plan =
       sim::decode_step(result.serving, result.setting, result.served.batch, result.serving.mean_context()).plan;
-  return sim::leanings(result.serving.machine, [&plan](const sim::Machine& machine) {
+  return sim::input_sensitivities(result.serving.machine, [&plan](const sim::Machine& machine) {
     return std::vector{sim::price_step(machine, plan).seconds};
   });
 }
@@ -206,7 +208,7 @@ void add_notes(const study::Recommendation& result, Table& table) {
 
 [[nodiscard]] Table kernel_table(const study::Recommendation& result) {
   Table table;
-  table.title = "What the kernels of each stack allow";
+  table.title = "What the kernels of each stack allow, in closed form";
   table.columns = {"stack", "block sizes", "best", "KV dtype", "partition", "output", "against choice", "why not"};
   for (const study::StackChoice& each : result.stacks) {
     Row row{each.limits.stack.name, study::sizes_text(each.limits.block_sizes)};
@@ -223,20 +225,22 @@ void add_notes(const study::Recommendation& result, Table& table) {
   return table;
 }
 
-void add_machine_recommendation(const study::Recommendation& result, Report& report, ToldRecommendations& told) {
+void add_machine_recommendation(const study::Recommendation& result, Report& report,
+                                ReportedRecommendations& reported) {
   const sim::Machine& machine = result.serving.machine;
   add_warnings(report, result.refused);
   report.tables.push_back(choice_table(result));
   add_notes(result, report.tables.back());
-  std::vector<ToldLeaning> leans_on = note_leanings(machine, decode_leanings(result), report.tables.back());
+  std::vector<ReportedInputSensitivity> input_sensitivity =
+      note_input_sensitivities(machine, decode_sensitivities(result), report.tables.back());
   report.tables.push_back(flip_table(result));
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));
   report.tables.push_back(tokens_table(result));
   if (result.drafts) report.tables.push_back(drafts_table(result));
-  told.recommendations.push_back(ToldRecommendation{result, std::move(leans_on)});
-  if (!told.machine_facts) told.machine_facts.emplace();
-  set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
+  reported.recommendations.push_back(ReportedRecommendation{result, std::move(input_sensitivity)});
+  if (!reported.machine_facts) reported.machine_facts.emplace();
+  set_of_machine(*reported.machine_facts, machine.name, machine_facts(machine));
 }
 
 }  // namespace
@@ -257,12 +261,12 @@ std::string vllm_options(const study::Recommendation& result) {
 Report recommendation_report(const study::RecommendationQuestion& question,
                              const std::vector<study::Recommendation>& found) {
   const config::Scenario& scenario = question.scenario;
-  ToldRecommendations told{.question = scenario.question};
-  Report report = report_of("dculab/recommend/1", told, study::whose_kernels(scenario));
+  ReportedRecommendations reported{.question = scenario.question};
+  Report report = report_of("dculab/recommend/1", reported, study::whose_kernels(scenario));
   add_warnings(report, study::model_notes(scenario));
-  for (const study::Recommendation& each : found) add_machine_recommendation(each, report, told);
+  for (const study::Recommendation& each : found) add_machine_recommendation(each, report, reported);
   if (!scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
-  set_answer(told, report);
+  set_answer(reported, report);
   return report;
 }
 

@@ -52,7 +52,8 @@ namespace {
 Table group_table(const study::Recommendation& result) {
   const ModelShape& own = result.serving.model;
   Table table;
-  table.title = "What other group sizes would bring, all else as above; a model must be trained for them";
+  table.title =
+      "What other group sizes would bring, in closed form and all else as above; a model must be trained for them";
   table.columns = {"KV heads",  "group",      "output",        "against choice",
                    "at a time", "KV / token", "accuracy loss", "front"};
   const std::vector<bool> front = study::speed_front(result.kv_heads.evaluated);

@@ -66,30 +66,31 @@ namespace {
          " is not known: a front of speed against KV heads kept";
 }
 
-[[nodiscard]] ToldChoice told_choice(sim::Choice choice, const study::EvaluatedChoices& choices) {
+[[nodiscard]] ReportedChoice reported_choice(sim::Choice choice, const study::EvaluatedChoices& choices) {
   return {choice, Seconds(1 / choices.at(choice).figure)};
 }
 
-[[nodiscard]] ToldStepDecision told_decision(const study::StepDecision& decision,
-                                             const study::EvaluatedChoices& choices,
-                                             const study::HeadsQuestion& question) {
-  ToldStepDecision told{told_choice(decision.choice, choices), told_choice(decision.fastest, choices)};
+[[nodiscard]] ReportedStepDecision reported_decision(const study::StepDecision& decision,
+                                                     const study::EvaluatedChoices& choices,
+                                                     const study::HeadsQuestion& question) {
+  ReportedStepDecision reported{reported_choice(decision.choice, choices), reported_choice(decision.fastest, choices)};
   const auto own = std::ranges::find_if(decision.kv_heads.choices, [&](const sim::Choice& choice) {
     return choice.kv_heads == question.own && choices.at(choice).figure > 0;
   });
   if (own != decision.kv_heads.choices.end())
-    told.own =
-        ToldOwnHeads{told_choice(*own, choices), choices.at(decision.choice).figure / choices.at(*own).figure - 1};
-  told.kv_heads_by = question.accuracy ? "accuracy" : "own";
-  told.block_sizes = told_costs(decision.blocks.evaluated, decision.blocks.verdict);
+    reported.own = ReportedOwnHeads{reported_choice(*own, choices),
+                                    choices.at(decision.choice).figure / choices.at(*own).figure - 1};
+  reported.kv_heads_by = question.accuracy ? "accuracy" : "own";
+  reported.block_sizes = reported_costs(decision.blocks.evaluated, decision.blocks.verdict);
   for (std::size_t index = 0; index < decision.kv_heads.choices.size(); ++index)
-    if (decision.front[index]) told.kv_heads_front.push_back(told_choice(decision.kv_heads.choices[index], choices));
-  return told;
+    if (decision.front[index])
+      reported.kv_heads_front.push_back(reported_choice(decision.kv_heads.choices[index], choices));
+  return reported;
 }
 
 }  // namespace
 
-std::optional<ToldStepDecision> add_recommendation(const study::StepStudy& study, Report& report) {
+std::optional<ReportedStepDecision> add_recommendation(const study::StepStudy& study, Report& report) {
   const study::EvaluatedChoices& choices = study.choices;
   const study::HeadsQuestion& question = study.question;
   const std::string& machine = study.machine.name;
@@ -112,7 +113,7 @@ std::optional<ToldStepDecision> add_recommendation(const study::StepStudy& study
     report.tables.push_back(why_table(study.causes, choices, decision->choice, false));
     report.tables.back().notes.push_back(heads_line(*decision, question, machine));
   }
-  return told_decision(*decision, choices, question);
+  return reported_decision(*decision, choices, question);
 }
 
 }  // namespace dculab::present

@@ -16,12 +16,12 @@
 namespace dculab::present {
 
 // What is not scored.
-struct ToldLeftOutRows {
+struct ReportedLeftOutRows {
   const study::Scores& scores;
 };
 
 // What was left out, one of study::left_out_groups(), and what the others say of it.
-struct ToldLeftOut {
+struct ReportedLeftOut {
   std::vector<study::LeftOutScore> scores;
   const std::vector<study::LeftOutPoint>& points;
 };
@@ -90,7 +90,7 @@ struct FieldList<study::ScoredRow> {
       field("ratio", "predicted / measured", unit::ratio, &Row::ratio),
       field("low", "lower end of the 90 % interval", &Row::low), field("high", "its upper end", &Row::high),
       field("basis", "what the interval rests on", &Row::basis), field("bound", "what limits the time", &Row::bound),
-      field("note", "how it was priced, where that is not as the row says",
+      field("note", "how it was predicted, where that is not as the row says",
             [](const Row& row) { return when(!row.note.empty(), [&row] { return row.note; }); }));
 };
 
@@ -104,13 +104,14 @@ struct FieldList<study::LeftOutRow> {
 };
 
 template <>
-struct FieldList<present::ToldLeftOutRows> {
-  using Told = present::ToldLeftOutRows;
+struct FieldList<present::ReportedLeftOutRows> {
+  using Self = present::ReportedLeftOutRows;
   static constexpr std::string_view id = "left_out_rows";
   static constexpr std::string_view doc = "Rows that are not scored.";
   static constexpr auto fields = std::tuple(
-      field("refused", "faster than the machine can be", [](const Told& told) { return told.scores.refused; }),
-      field("not_priced", "nothing is known to price them as", [](const Told& told) { return told.scores.unpriced; }));
+      field("refused", "faster than the machine can be", [](const Self& reported) { return reported.scores.refused; }),
+      field("not_priced", "nothing is known to predict them with",
+            [](const Self& reported) { return reported.scores.unpriced; }));
 };
 
 template <>
@@ -146,14 +147,14 @@ struct FieldList<study::LeftOutPoint> {
 };
 
 template <>
-struct FieldList<present::ToldLeftOut> {
-  using Told = present::ToldLeftOut;
+struct FieldList<present::ReportedLeftOut> {
+  using Self = present::ReportedLeftOut;
   static constexpr std::string_view id = "left_out";
   static constexpr std::string_view doc = "Each of a group predicted from all others.";
-  static constexpr auto fields =
-      std::tuple(field("scores", "left out x kind, then each kind over all, then all", &Told::scores),
-                 field("points", "row by row",
-                       [](const Told& told) -> const std::vector<study::LeftOutPoint>& { return told.points; }));
+  static constexpr auto fields = std::tuple(
+      field("scores", "left out x kind, then each kind over all, then all", &Self::scores),
+      field("points", "row by row",
+            [](const Self& reported) -> const std::vector<study::LeftOutPoint>& { return reported.points; }));
 };
 
 template <>

@@ -14,7 +14,7 @@
 #include "present/output/field_json.hpp"
 #include "present/study/metric_text.hpp"
 #include "present/study/sensitivity_report.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"
 #include "present/values/verdict_text.hpp"
@@ -41,7 +41,7 @@ struct SearchedTrust {
   bool is_served = false;
 };
 
-struct ToldPoint {
+struct ReportedPoint {
   SearchedPoint point;
   std::optional<SearchedTrust> trust{};
   std::optional<Part<std::vector<PricedOp>>> ops{};  // of the best step
@@ -54,7 +54,7 @@ struct PairPoint {
 
 struct BestOfValue {
   std::string key, value;
-  std::optional<ToldPoint> best{};
+  std::optional<ReportedPoint> best{};
 };
 
 struct PointCounts {
@@ -62,32 +62,32 @@ struct PointCounts {
   std::optional<std::string> first_refusal{};
 };
 
-struct ToldGoal {
+struct ReportedGoal {
   config::Goal goal = config::Goal::minimize;
   std::string metric;
 };
 
-struct ToldSearch {
+struct ReportedSearch {
   PointCounts points;
-  ToldGoal objective;
-  std::vector<Part<ToldPoint>> best{};
-  std::optional<ByMachine<std::vector<ToldLeaning>>> leans_on{};  // where there is a best point
-  std::optional<ByMachine<MachineFacts>> machine_facts{};         // the same
-  std::optional<std::vector<ToldBlockSizes>> block_sizes{};
+  ReportedGoal objective;
+  std::vector<Part<ReportedPoint>> best{};
+  std::optional<ByMachine<std::vector<ReportedInputSensitivity>>> input_sensitivity{};  // where there is a best point
+  std::optional<ByMachine<MachineFacts>> machine_facts{};                               // the same
+  std::optional<std::vector<ReportedBlockSizes>> block_sizes{};
   std::optional<std::vector<Part<BestOfValue>>> best_of_values{};
   std::optional<std::vector<Part<PairPoint>>> best_of_pairs{};
-  std::optional<std::vector<ToldGoal>> aims{};
-  std::optional<std::vector<Part<ToldPoint>>> pareto{};
-  std::optional<std::vector<ToldSensitivity>> sensitivity{};
+  std::optional<std::vector<ReportedGoal>> aims{};
+  std::optional<std::vector<Part<ReportedPoint>>> pareto{};
+  std::optional<std::vector<ReportedSensitivity>> sensitivity{};
 };
 
 // The part of a search that is in a journal of its own.
-struct ToldShard {
+struct ReportedShard {
   int shard = 0, shards = 0;
   std::uint64_t first_point = 0, points = 0, all_points = 0;
 };
-struct ToldShards {
-  ToldShard shard;
+struct ReportedShards {
+  ReportedShard shard;
 };
 
 }  // namespace dculab::present
@@ -95,8 +95,8 @@ struct ToldShards {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldGoal> {
-  using Goal = present::ToldGoal;
+struct FieldList<present::ReportedGoal> {
+  using Goal = present::ReportedGoal;
   static constexpr std::string_view id = "goal";
   static constexpr std::string_view doc = "A metric that is to be large or small.";
   static constexpr auto fields =
@@ -120,56 +120,57 @@ struct FieldList<present::PointCounts> {
 
 template <>
 struct FieldList<present::SearchedTrust> {
-  using Told = present::SearchedTrust;
+  using Self = present::SearchedTrust;
   static constexpr std::string_view id = "point_trust";
   static constexpr std::string_view doc = "What a point's time rests on.";
 
-  [[nodiscard]] static std::optional<Interval<double>> ends(const Told& told, bool is_served) {
-    if (told.is_served != is_served) return std::nullopt;
-    return interval(told.trust.low, told.trust.high);
+  [[nodiscard]] static std::optional<Interval<double>> ends(const Self& reported, bool is_served) {
+    if (reported.is_served != is_served) return std::nullopt;
+    return interval(reported.trust.low, reported.trust.high);
   }
 
-  static constexpr auto fields = std::tuple(
-      field("machine", "its name", [](const Told& told) { return told.trust.machine; }),
-      field("basis", "what the interval rests on", names_up_to<sim::Basis::priors>(),
-            [](const Told& told) { return sim::name(told.trust.basis); }),
-      field("step_time_interval", "of served requests: of their steps' times over their predictions, 90 %", unit::ratio,
-            [](const Told& told) { return ends(told, true); }),
-      field("interval_seconds", "of a step, 90 %", unit::seconds, [](const Told& told) { return ends(told, false); }));
+  static constexpr auto fields =
+      std::tuple(field("machine", "its name", [](const Self& reported) { return reported.trust.machine; }),
+                 field("basis", "what the interval rests on", names_up_to<sim::Basis::priors>(),
+                       [](const Self& reported) { return sim::name(reported.trust.basis); }),
+                 field("step_time_interval", "of served requests: of their steps' times over their predictions, 90 %",
+                       unit::ratio, [](const Self& reported) { return ends(reported, true); }),
+                 field("interval_seconds", "of a step, 90 %", unit::seconds,
+                       [](const Self& reported) { return ends(reported, false); }));
 };
 
 template <>
-struct FieldList<present::ToldPoint> {
-  using Told = present::ToldPoint;
+struct FieldList<present::ReportedPoint> {
+  using Self = present::ReportedPoint;
   static constexpr std::string_view id = "point";
   static constexpr std::string_view doc = "A point of a search, and what it comes to.";
   static constexpr auto fields = std::tuple(
-      field("point", "its number in the sweep", [](const Told& told) { return told.point.point.number; }),
+      field("point", "its number in the sweep", [](const Self& reported) { return reported.point.point.number; }),
       field("choices", "keys of the scenario and their values",
-            [](const Told& told) { return told.point.space.choices(told.point.point.number); }),
-      keyed(present::metric_keys, [](const Told& told) { return told.point.figures(); }),
-      field("bound", "what limits most of the time", [](const Told& told) { return told.point.point.bound; }),
-      inlined(&Told::trust), field("ops", "of the best point's step", &Told::ops));
+            [](const Self& reported) { return reported.point.space.choices(reported.point.point.number); }),
+      keyed(present::metric_keys, [](const Self& reported) { return reported.point.figures(); }),
+      field("bound", "what limits most of the time", [](const Self& reported) { return reported.point.point.bound; }),
+      inlined(&Self::trust), field("ops", "of the best point's step", &Self::ops));
 };
 
 template <>
 struct FieldList<present::PairPoint> {
-  using Told = present::PairPoint;
+  using Self = present::PairPoint;
   static constexpr std::string_view id = "pair_point";
   static constexpr std::string_view doc = "The best point with a number of KV heads and a block size.";
 
   // The objective's.
-  [[nodiscard]] static std::vector<std::pair<std::string, double>> figure(const Told& told) {
-    const std::string& metric = told.point.space.scenario().objective.metric;
-    return {{metric, told.point.point.figures[told.point.space.metric(metric)]}};
+  [[nodiscard]] static std::vector<std::pair<std::string, double>> figure(const Self& reported) {
+    const std::string& metric = reported.point.space.scenario().objective.metric;
+    return {{metric, reported.point.point.figures[reported.point.space.metric(metric)]}};
   }
 
   static constexpr auto fields = std::tuple(
-      field("point", "its number in the sweep", [](const Told& told) { return told.point.point.number; }),
+      field("point", "its number in the sweep", [](const Self& reported) { return reported.point.point.number; }),
       field("choices", "keys of the scenario and their values",
-            [](const Told& told) { return told.point.space.choices(told.point.point.number); }),
+            [](const Self& reported) { return reported.point.space.choices(reported.point.point.number); }),
       keyed(present::metric_keys, &figure),
-      field("bound", "what limits most of the time", [](const Told& told) { return told.point.point.bound; }));
+      field("bound", "what limits most of the time", [](const Self& reported) { return reported.point.point.bound; }));
 };
 
 template <>
@@ -184,27 +185,27 @@ struct FieldList<present::BestOfValue> {
 };
 
 template <>
-struct FieldList<present::ToldSearch> {
-  using Told = present::ToldSearch;
+struct FieldList<present::ReportedSearch> {
+  using Self = present::ReportedSearch;
   static constexpr std::string_view id = "search";
   static constexpr std::string_view doc = "A search through a sweep.";
   static constexpr std::string_view csv_rows = "pareto|best";
   static constexpr auto fields = std::tuple(
-      field("points", "how many there are", &Told::points), field("objective", "what is best", &Told::objective),
-      field("best", "the best points, the best first", &Told::best),
-      field("leans_on", "assumed figures, by machine, the most important first", &Told::leans_on),
-      field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
-      field("block_sizes", "which to take on each machine, of served requests", &Told::block_sizes),
-      field("best_of_values", "of each value of an axis", &Told::best_of_values),
-      field("best_of_pairs", "of each number of KV heads and block size, where both are axes", &Told::best_of_pairs),
-      field("aims", "what the front is of", &Told::aims),
-      field("pareto", "points that no other beats in all aims", &Told::pareto),
-      field("sensitivity", "which figures of the best point's machine would change the answer", &Told::sensitivity));
+      field("points", "how many there are", &Self::points), field("objective", "what is best", &Self::objective),
+      field("best", "the best points, the best first", &Self::best),
+      field("leans_on", "assumed figures, by machine, the most important first", &Self::input_sensitivity),
+      field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
+      field("block_sizes", "which to take on each machine, of served requests", &Self::block_sizes),
+      field("best_of_values", "of each value of an axis", &Self::best_of_values),
+      field("best_of_pairs", "of each number of KV heads and block size, where both are axes", &Self::best_of_pairs),
+      field("aims", "what the front is of", &Self::aims),
+      field("pareto", "points that no other beats in all aims", &Self::pareto),
+      field("sensitivity", "which figures of the best point's machine would change the answer", &Self::sensitivity));
 };
 
 template <>
-struct FieldList<present::ToldShard> {
-  using Shard = present::ToldShard;
+struct FieldList<present::ReportedShard> {
+  using Shard = present::ReportedShard;
   static constexpr std::string_view id = "shard";
   static constexpr std::string_view doc = "The part of a search that was done here.";
   static constexpr auto fields =
@@ -216,10 +217,10 @@ struct FieldList<present::ToldShard> {
 };
 
 template <>
-struct FieldList<present::ToldShards> {
+struct FieldList<present::ReportedShards> {
   static constexpr std::string_view id = "searched_shard";
   static constexpr std::string_view doc = "One of several shards of a search: how far it is.";
-  static constexpr auto fields = std::tuple(field("shard", "which", &present::ToldShards::shard));
+  static constexpr auto fields = std::tuple(field("shard", "which", &present::ReportedShards::shard));
 };
 
 }  // namespace dculab

@@ -46,31 +46,33 @@ namespace {
 struct Search {
   const study::SweepSpace& space;
   const study::SearchSummary& summary;
-  const std::vector<study::KeptPoint>& told;
+  const std::vector<study::KeptPoint>& reported;
   const study::PointTrusts& trusts;
 };
 
-[[nodiscard]] ToldPoint told_point(const Search& search, const study::KeptPoint& point) {
-  ToldPoint told{{search.space, point}};
+[[nodiscard]] ReportedPoint reported_point(const Search& search, const study::KeptPoint& point) {
+  ReportedPoint reported{{search.space, point}};
   const auto found = search.trusts.find(point.number);
-  if (found != search.trusts.end()) told.trust = SearchedTrust{found->second, search.space.is_served()};
-  return told;
+  if (found != search.trusts.end()) reported.trust = SearchedTrust{found->second, search.space.is_served()};
+  return reported;
 }
 
 // Of each machine, as the first of its points has it; notes below the last table.
-void report_machines(const Search& search, Report& report, ToldSearch& told) {
+void report_machines(const Search& search, Report& report, ReportedSearch& reported) {
   study::PointPricer pricer(search.space);
-  told.leans_on.emplace();
-  told.machine_facts.emplace();
-  for (const study::KeptPoint& point : search.told) {
+  reported.input_sensitivity.emplace();
+  reported.machine_facts.emplace();
+  for (const study::KeptPoint& point : search.reported) {
     const std::string& machine = search.trusts.at(point.number).machine;
-    if (std::ranges::find(*told.leans_on, machine, [](const auto& each) { return each.first; }) != told.leans_on->end())
+    if (std::ranges::find(*reported.input_sensitivity, machine, [](const auto& each) { return each.first; }) !=
+        reported.input_sensitivity->end())
       continue;
     const study::SweepCase& asked = pricer.at(point.number);
-    told.leans_on->emplace_back(
-        machine, note_leanings(asked.machine, sim::leanings(asked.machine, study::prices_of(asked)),
-                               report.tables.back(), asked.is_served() ? Priced::served_steps : Priced::answer));
-    told.machine_facts->emplace_back(asked.machine.name, machine_facts(asked.machine, search.space.axes()));
+    reported.input_sensitivity->emplace_back(
+        machine,
+        note_input_sensitivities(asked.machine, sim::input_sensitivities(asked.machine, study::prices_of(asked)),
+                                 report.tables.back(), asked.is_served() ? Priced::served_steps : Priced::answer));
+    reported.machine_facts->emplace_back(asked.machine.name, machine_facts(asked.machine, search.space.axes()));
   }
 }
 
@@ -94,7 +96,7 @@ void add_trust_note(const study::PointTrust& trust, bool is_served, Report& repo
                       config::short_text(Seconds(trust.high)) + " (" + std::string(sim::name(trust.basis)) + ")");
 }
 
-void report_best(const Search& search, Report& report, ToldSearch& told) {
+void report_best(const Search& search, Report& report, ReportedSearch& reported) {
   const auto& [space, summary, shown, trusts] = search;
   const config::Objective& objective = space.scenario().objective;
   report.tables.push_back(points_table(space, summary.best(), study::kShownBest));
@@ -103,19 +105,19 @@ void report_best(const Search& search, Report& report, ToldSearch& told) {
   if (summary.best().empty()) return;
   study::PointPricer pricer(space);
   for (std::size_t index = 0; index < std::min(summary.best().size(), study::kShownBest); ++index) {
-    ToldPoint point = told_point(search, summary.best()[index]);
+    ReportedPoint point = reported_point(search, summary.best()[index]);
     if (index == 0 && !space.is_served()) {
       const study::SweepCase& step = pricer.at(summary.best().front().number);
       const sim::StepPrice price = sim::price_step(step.machine, step.plan);
       point.ops = priced_ops(step.plan, price, step.machine);
     }
-    told.best.push_back(point);
+    reported.best.push_back(point);
   }
-  report_machines(search, report, told);
+  report_machines(search, report, reported);
   add_trust_note(trusts.at(summary.best().front().number), space.is_served(), report);
 }
 
-void report_values(const Search& search, Report& report, ToldSearch& told) {
+void report_values(const Search& search, Report& report, ReportedSearch& reported) {
   const study::SweepSpace& space = search.space;
   const study::SearchSummary& summary = search.summary;
   const std::size_t metric = space.metric(space.scenario().objective.metric);
@@ -131,7 +133,7 @@ void report_values(const Search& search, Report& report, ToldSearch& told) {
       values.push_back(BestOfValue{key, each.value});
       continue;
     }
-    values.push_back(BestOfValue{key, each.value, told_point(search, *each.best)});
+    values.push_back(BestOfValue{key, each.value, reported_point(search, *each.best)});
     const double figure = each.best->figures[metric], ratio = figure / summary.best().front().figures[metric];
     row.emplace_back(metric_text(space.metrics()[metric], figure));
     if (std::isfinite(ratio))
@@ -141,37 +143,38 @@ void report_values(const Search& search, Report& report, ToldSearch& told) {
   }
   if (table.rows.empty()) return;
   report.tables.push_back(std::move(table));
-  told.best_of_values = std::move(values);
+  reported.best_of_values = std::move(values);
 }
 
 // For the heat map: with each group and block size what the best point there has.
-void tell_pairs(const Search& search, ToldSearch& told) {
+void tell_pairs(const Search& search, ReportedSearch& reported) {
   std::vector<Part<PairPoint>> pairs;
   for (const study::KeptPoint& point : search.summary.best_of_pairs())
     pairs.push_back(PairPoint{{search.space, point}});
-  if (!pairs.empty()) told.best_of_pairs = std::move(pairs);
+  if (!pairs.empty()) reported.best_of_pairs = std::move(pairs);
 }
 
-void report_front(const Search& search, Report& report, ToldSearch& told) {
+void report_front(const Search& search, Report& report, ReportedSearch& reported) {
   const study::SweepSpace& space = search.space;
   if (space.scenario().pareto.empty()) return;
   const std::vector<study::KeptPoint> front = search.summary.front();
   std::string aims;
-  told.aims.emplace();
+  reported.aims.emplace();
   for (const config::Aim& aim : space.scenario().pareto) {
     aims += (aims.empty() ? "" : ", ") + aim_text(aim.goal, aim.metric);
-    told.aims->push_back({aim.goal, aim.metric});
+    reported.aims->push_back({aim.goal, aim.metric});
   }
   report.tables.push_back(points_table(space, front, study::kShownFront));
   report.tables.back().title = "Pareto front: " + aims;
-  told.pareto.emplace();
-  for (const study::KeptPoint& point : front) told.pareto->push_back(told_point(search, point));
+  reported.pareto.emplace();
+  for (const study::KeptPoint& point : front) reported.pareto->push_back(reported_point(search, point));
 }
 
-[[nodiscard]] std::vector<ToldSensitivity> report_sensitivity(const study::SweepSpace& space,
-                                                              const study::SearchSensitivity& found, Report& report) {
-  std::vector<ToldSensitivity> told = add_sensitivity(found.machine, found.choice, found.figures, found.within,
-                                                      space.scenario().objective.metric, report);
+[[nodiscard]] std::vector<ReportedSensitivity> report_sensitivity(const study::SweepSpace& space,
+                                                                  const study::SearchSensitivity& found,
+                                                                  Report& report) {
+  std::vector<ReportedSensitivity> reported = add_sensitivity(found.machine, found.choice, found.figures, found.within,
+                                                              space.scenario().objective.metric, report);
   std::vector<std::string>& notes = report.tables.back().notes;
   notes.push_back("another answer: one that is better by more than " + percent(found.tie, 2) +
                   (space.is_served() ? ", since batches form otherwise when steps take a little longer. What 1 % more "
@@ -180,7 +183,7 @@ void report_front(const Search& search, Report& report, ToldSearch& told) {
   if (found.contenders < space.size())
     notes.push_back("among " + std::to_string(found.contenders) + " of " + std::to_string(space.size()) +
                     " points: the best ones, and the best with each value");
-  return told;
+  return reported;
 }
 
 [[nodiscard]] std::string points_head(const study::SweepSpace& space) {
@@ -236,25 +239,25 @@ void add_shard(const study::SweepSpace& space, const study::SearchOptions& optio
   report.heading.push_back("shard " + std::to_string(options.shard) + "/" + std::to_string(options.shards) + ": " +
                            std::to_string(end - begin) + " of " + std::to_string(space.size()) + " points are in " +
                            options.journal + "; when all shards are there: dculab merge");
-  set_answer(ToldShards{{options.shard, options.shards, begin, end - begin, space.size()}}, report);
+  set_answer(ReportedShards{{options.shard, options.shards, begin, end - begin, space.size()}}, report);
 }
 
 void report_search(const study::SweepSpace& space, const study::SearchSummary& summary,
                    const study::SearchAnswer& answer, Report& report) {
   add_warnings(report, answer.refused);
   const config::Objective& objective = space.scenario().objective;
-  const Search search{space, summary, answer.told, answer.trusts};
-  ToldSearch told{report_counts(space, summary, report), {objective.goal, objective.metric}};
-  report_best(search, report, told);
+  const Search search{space, summary, answer.reported, answer.trusts};
+  ReportedSearch reported{report_counts(space, summary, report), {objective.goal, objective.metric}};
+  report_best(search, report, reported);
   for (const study::ServedBlockSizes& each : answer.block_sizes) {
-    if (!told.block_sizes) told.block_sizes.emplace();
-    told.block_sizes->push_back(tell_block_sizes(each.machine, each.kv_heads, each.blocks, report.heading));
+    if (!reported.block_sizes) reported.block_sizes.emplace();
+    reported.block_sizes->push_back(tell_block_sizes(each.machine, each.kv_heads, each.blocks, report.heading));
   }
-  report_values(search, report, told);
-  tell_pairs(search, told);
-  report_front(search, report, told);
-  if (answer.sensitivity) told.sensitivity = report_sensitivity(space, *answer.sensitivity, report);
-  set_answer(told, report);
+  report_values(search, report, reported);
+  tell_pairs(search, reported);
+  report_front(search, report, reported);
+  if (answer.sensitivity) reported.sensitivity = report_sensitivity(space, *answer.sensitivity, report);
+  set_answer(reported, report);
 }
 
 }  // namespace dculab::present

@@ -25,24 +25,24 @@ constexpr double kLeastElasticity = 0.005;  // 0.01 when rounded
 
 }  // namespace
 
-std::vector<ToldSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
-                                             const std::vector<sim::Sensitivity>& figures, double within,
-                                             const std::string& metric, Report& report) {
+std::vector<ReportedSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                                                 const std::vector<sim::Sensitivity>& figures, double within,
+                                                 const std::string& metric, Report& report) {
   Table table;
   table.title = "What would change the answer on " + machine.name + ": " + choice;
   table.columns = {"figure", "is", "kind", "1 % more: " + metric, "smaller: another answer", "larger: another answer"};
-  std::vector<ToldSensitivity> told;
+  std::vector<ReportedSensitivity> reported;
   for (const sim::Sensitivity& each : figures) {
-    told.push_back({each, kind_of(machine, each.key)});
+    reported.push_back({each, kind_of(machine, each.key)});
     if (!each.down && !each.up && std::abs(each.elasticity) < kLeastElasticity) continue;
-    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), told.back().kind,
+    table.rows.push_back({each.key, figure_text(machine, each.key, each.value), reported.back().kind,
                           number(each.elasticity, 2) + " %", flip_cell(machine, each.key, each.down),
                           flip_cell(machine, each.key, each.up)});
   }
   table.notes.push_back("one figure at a time, from 1/" + number(within) + " to " + number(within) +
                         " times what it is; -: the answer stays");
   report.tables.push_back(std::move(table));
-  return told;
+  return reported;
 }
 
 }  // namespace dculab::present

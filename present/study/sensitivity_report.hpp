@@ -12,16 +12,17 @@
 namespace dculab::present {
 
 // A figure of a machine, and how the answer follows it.
-struct ToldSensitivity {
+struct ReportedSensitivity {
   sim::Sensitivity figure;
   std::string kind;  // how the figure came about: "spec", "prior" ...
 };
 
 // Adds the table, returns what it shows. `choice`: the answer on the machine as it is; `within`: the largest factor by
 // which figures were changed; `metric`: what Answer::figure is.
-[[nodiscard]] std::vector<ToldSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
-                                                           const std::vector<sim::Sensitivity>& figures, double within,
-                                                           const std::string& metric, Report& report);
+[[nodiscard]] std::vector<ReportedSensitivity> add_sensitivity(const sim::Machine& machine, const std::string& choice,
+                                                               const std::vector<sim::Sensitivity>& figures,
+                                                               double within, const std::string& metric,
+                                                               Report& report);
 
 }  // namespace dculab::present
 
@@ -38,20 +39,21 @@ struct FieldList<sim::Flip> {
 };
 
 template <>
-struct FieldList<present::ToldSensitivity> {
-  using Told = present::ToldSensitivity;
+struct FieldList<present::ReportedSensitivity> {
+  using Self = present::ReportedSensitivity;
   static constexpr std::string_view id = "sensitivity";
   static constexpr std::string_view doc = "A figure of a machine, and how the answer follows it.";
   static constexpr auto fields = std::tuple(
-      field("key", "of the figure: memory.L2.bandwidth", [](const Told& told) { return told.figure.key; }),
-      field("value", "in s, B, FLOP/s, B/s, Hz or a number", [](const Told& told) { return told.figure.value; }),
-      field("kind", "how the figure came about: spec, measured, inferred, fitted, assumed, prior", &Told::kind),
+      field("key", "of the figure: memory.L2.bandwidth", [](const Self& reported) { return reported.figure.key; }),
+      field("value", "in s, B, FLOP/s, B/s, Hz or a number",
+            [](const Self& reported) { return reported.figure.value; }),
+      field("kind", "how the figure came about: spec, measured, inferred, fitted, assumed, prior", &Self::kind),
       field("elasticity", "relative change of the answer's metric over that of the figure, the answer staying the same",
-            unit::ratio, [](const Told& told) { return told.figure.elasticity; }),
+            unit::ratio, [](const Self& reported) { return reported.figure.elasticity; }),
       field("down", "the largest smaller value with another answer; null: none within the range",
-            [](const Told& told) { return or_null(told.figure.down); }),
+            [](const Self& reported) { return or_null(reported.figure.down); }),
       field("up", "the smallest larger value with another answer; null: none within the range",
-            [](const Told& told) { return or_null(told.figure.up); }));
+            [](const Self& reported) { return or_null(reported.figure.up); }));
 };
 
 }  // namespace dculab

@@ -14,7 +14,7 @@
 
 namespace dculab::present {
 
-struct ToldServed {
+struct ReportedServed {
   const study::ServedRuns& runs;
   const std::vector<study::FittedWithout>* fits = nullptr;  // with --leave-one-out
 };
@@ -89,22 +89,22 @@ struct FieldList<study::FittedWithout> {
 };
 
 template <>
-struct FieldList<present::ToldServed> {
-  using Told = present::ToldServed;
+struct FieldList<present::ReportedServed> {
+  using Self = present::ReportedServed;
   static constexpr std::string_view id = "served_validation";
   static constexpr std::string_view doc = "Served runs that others measured, simulated.";
   static constexpr std::string_view csv_rows = "rows";
-  static constexpr auto fields =
-      std::tuple(field("not_priced", "rows that are left out, with their reasons",
-                       [](const Told& told) -> const std::vector<study::LeftOutRow>& { return told.runs.unpriced; }),
-                 field("rows", "all others",
-                       [](const Told& told) -> const std::vector<study::ServedRow>& { return told.runs.rows; }),
-                 field("scores", "errors by who predicts, ours first",
-                       [](const Told& told) -> const std::vector<study::ServedScore>& { return told.runs.scores; }),
-                 field("common", "errors of the rows that a rival predicts too",
-                       [](const Told& told) -> const std::vector<study::CommonScore>& { return told.runs.common; }),
-                 field("fitted_without", "of each experiment that was left out",
-                       [](const Told& told) { return when(told.fits != nullptr, [&] { return *told.fits; }); }));
+  static constexpr auto fields = std::tuple(
+      field("not_priced", "rows that are left out, with their reasons",
+            [](const Self& reported) -> const std::vector<study::LeftOutRow>& { return reported.runs.unpriced; }),
+      field("rows", "all others",
+            [](const Self& reported) -> const std::vector<study::ServedRow>& { return reported.runs.rows; }),
+      field("scores", "errors by who predicts, ours first",
+            [](const Self& reported) -> const std::vector<study::ServedScore>& { return reported.runs.scores; }),
+      field("common", "errors of the rows that a rival predicts too",
+            [](const Self& reported) -> const std::vector<study::CommonScore>& { return reported.runs.common; }),
+      field("fitted_without", "of each experiment that was left out",
+            [](const Self& reported) { return when(reported.fits != nullptr, [&] { return *reported.fits; }); }));
 };
 
 }  // namespace dculab

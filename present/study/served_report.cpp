@@ -87,8 +87,8 @@ void add_unpriced(const study::ServedRuns& served, Report& report) {
   for (const auto& [reason, left_out] : by_reason) {
     std::string names;
     for (const std::string& experiment : left_out.second) names += (names.empty() ? "" : ", ") + experiment;
-    report.heading.push_back("not priced: " + std::to_string(left_out.first) + " rows of experiment " + names + ": " +
-                             reason);
+    report.heading.push_back("not predicted: " + std::to_string(left_out.first) + " rows of experiment " + names +
+                             ": " + reason);
   }
 }
 
@@ -123,13 +123,13 @@ const char* stated_text(config::Stated stated) {
 }
 
 Report served_report(const study::ServedRuns& served, const study::ServedChoices& choices) {
-  Report report = report_of(kValidateSchema, ToldServed{served});
+  Report report = report_of(kValidateSchema, ReportedServed{served});
   add_served(served, choices, report);
   return report;
 }
 
 Report served_left_out_report(const study::ServedLeftOut& left_out, const study::ServedChoices& choices) {
-  Report report = report_of(kValidateSchema, ToldServed{left_out.runs, &left_out.fits});
+  Report report = report_of(kValidateSchema, ReportedServed{left_out.runs, &left_out.fits});
   add_served(left_out.runs, choices, report);
   report.tables.push_back(fit_table(left_out.fits));
   return report;

@@ -84,7 +84,7 @@ void add_sweep(const std::string& question, const std::vector<study::Simulation>
 
 }  // namespace
 
-SimulationReport::SimulationReport() : report_(report_of("dculab/simulate/1", ToldSimulations{})) {}
+SimulationReport::SimulationReport() : report_(report_of("dculab/simulate/1", ReportedSimulations{})) {}
 
 // The best point and, of each machine, which block sizes cannot be told apart.
 void SimulationReport::add_choice(const study::SweepChoice& choice, const std::vector<study::Simulation>& all,
@@ -109,13 +109,13 @@ void SimulationReport::add_choice(const study::SweepChoice& choice, const std::v
 void SimulationReport::add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
                                  const config::Scenario& scenario) {
   const std::vector<config::Aim>& aims = scenario.pareto;
-  std::string told;
+  std::string reported;
   for (const config::Aim& aim : aims)
-    told +=
-        (told.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") + aim.metric;
+    reported += (reported.empty() ? "" : ", ") + std::string(aim.goal == config::Goal::minimize ? "small " : "large ") +
+                aim.metric;
   const bool limited = !scenario.objective.subject_to.empty();
   report_.heading.push_back((limited ? "of what meets objective.subject_to none is better in " : "none is better in ") +
-                            told + " than:");
+                            reported + " than:");
   if (!told_.pareto) told_.pareto.emplace();
   std::vector<std::size_t>& front = told_.pareto->emplace_back();
   for (const std::size_t index : indices) {
@@ -128,20 +128,20 @@ void SimulationReport::add_front(const std::vector<std::size_t>& indices, const 
 }
 
 // Beside those of the scenarios before.
-void SimulationReport::add_leanings(const study::SimulationAnswer& answer) {
+void SimulationReport::add_input_sensitivities(const study::SimulationAnswer& answer) {
   if (!told_.machine_facts) told_.machine_facts.emplace();
-  if (!told_.leans_on) told_.leans_on.emplace();
-  for (const study::SimulationLeanings& each : answer.leanings) {
+  if (!told_.input_sensitivity) told_.input_sensitivity.emplace();
+  for (const study::SimulationSensitivities& each : answer.input_sensitivities) {
     const sim::Machine& machine = answer.simulations[each.simulation].server.machine;
     set_of_machine(*told_.machine_facts, machine.name, machine_facts(machine));
-    const std::vector<ToldLeaning> found =
-        note_leanings(machine, each.leanings, report_.tables.back(), Priced::served_steps);
-    auto known = std::ranges::find(*told_.leans_on, machine.name, [](const auto& of) { return of.first; });
-    if (known == told_.leans_on->end())
-      known = told_.leans_on->emplace(known, machine.name, std::vector<ToldLeaning>{});
-    for (const ToldLeaning& leaning : found)
-      if (std::ranges::find(known->second, leaning.key, &ToldLeaning::key) == known->second.end())
-        known->second.push_back(leaning);
+    const std::vector<ReportedInputSensitivity> found =
+        note_input_sensitivities(machine, each.input_sensitivities, report_.tables.back(), Priced::served_steps);
+    auto known = std::ranges::find(*told_.input_sensitivity, machine.name, [](const auto& of) { return of.first; });
+    if (known == told_.input_sensitivity->end())
+      known = told_.input_sensitivity->emplace(known, machine.name, std::vector<ReportedInputSensitivity>{});
+    for (const ReportedInputSensitivity& sensitivity : found)
+      if (std::ranges::find(known->second, sensitivity.key, &ReportedInputSensitivity::key) == known->second.end())
+        known->second.push_back(sensitivity);
   }
 }
 
@@ -160,7 +160,7 @@ void SimulationReport::add(const study::SimulationQuestion& question, const stud
     add_details(all.front(), report_);
   else
     add_sweep(scenario.question, all, report_);
-  add_leanings(answer);
+  add_input_sensitivities(answer);
   for (const sim::Machine& machine : answer.machines)
     set_of_machine(*told_.machine_facts, machine.name, machine_facts(machine, scenario.sweep));
   for (const study::Simulation& simulation : all) told_.simulations.push_back(simulation);

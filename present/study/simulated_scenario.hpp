@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "present/study/simulation_fields.hpp"
-#include "present/values/leaning_report.hpp"
+#include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/verdict_text.hpp"
 #include "study/answer/simulated_scenario.hpp"
 
 namespace dculab::present {
 
-struct ToldSimulations {
+struct ReportedSimulations {
   std::vector<Part<study::Simulation>> simulations{};
   std::optional<std::vector<std::vector<std::size_t>>> pareto{};
   std::optional<std::vector<std::size_t>> best{};
-  std::optional<std::vector<ToldBlockSizes>> block_sizes{};
+  std::optional<std::vector<ReportedBlockSizes>> block_sizes{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
-  std::optional<ByMachine<std::vector<ToldLeaning>>> leans_on{};
+  std::optional<ByMachine<std::vector<ReportedInputSensitivity>>> input_sensitivity{};
 };
 
 // Of one scenario or several.
@@ -38,10 +38,10 @@ class SimulationReport {
                   const config::Objective& objective);
   void add_front(const std::vector<std::size_t>& indices, const std::vector<study::Simulation>& all,
                  const config::Scenario& scenario);
-  void add_leanings(const study::SimulationAnswer& answer);
+  void add_input_sensitivities(const study::SimulationAnswer& answer);
 
   Report report_;
-  ToldSimulations told_;
+  ReportedSimulations told_;
 };
 
 }  // namespace dculab::present
@@ -49,20 +49,20 @@ class SimulationReport {
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldSimulations> {
-  using Told = present::ToldSimulations;
+struct FieldList<present::ReportedSimulations> {
+  using Self = present::ReportedSimulations;
   static constexpr std::string_view id = "simulations";
   static constexpr std::string_view doc = "Requests of one scenario or several, served under a virtual clock.";
   static constexpr std::string_view csv_rows = "simulations";
   static constexpr auto fields = std::tuple(
       field("simulations", "scenario by scenario and machine by machine, in the order of the sweeps",
-            &Told::simulations),
+            &Self::simulations),
       field("pareto", "of each scenario with pareto: indices of the simulations that no other beats in all aims",
-            &Told::pareto),
-      field("best", "of each scenario with an objective: the index of the simulation that it prefers", &Told::best),
-      field("block_sizes", "which to take on each machine, where they are swept", &Told::block_sizes),
-      field("machine_facts", "figures of the machines, by name", &Told::machine_facts),
-      field("leans_on", "assumed figures that the steps lean on, by machine", &Told::leans_on));
+            &Self::pareto),
+      field("best", "of each scenario with an objective: the index of the simulation that it prefers", &Self::best),
+      field("block_sizes", "which to take on each machine, where they are swept", &Self::block_sizes),
+      field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
+      field("leans_on", "assumed figures to which the steps are sensitive, by machine", &Self::input_sensitivity));
 };
 
 }  // namespace dculab

@@ -33,34 +33,36 @@ namespace dculab {
 
 template <>
 struct FieldList<present::SimulatedReplica> {
-  using Told = present::SimulatedReplica;
+  using Self = present::SimulatedReplica;
   static constexpr std::string_view id = "simulated_replica";
   static constexpr std::string_view doc = "A replica of a simulated service.";
   static constexpr auto fields = std::tuple(
       field("role", "in the end", names_up_to<ReplicaRole::decode>(),
-            [](const Told& told) { return name(told.replica.role); }),
-      field("requests", "that ended there", unit::count, [](const Told& told) { return told.replica.requests; }),
-      field("steps", "of its model", unit::count, [](const Told& told) { return told.replica.num_steps; }),
+            [](const Self& reported) { return name(reported.replica.role); }),
+      field("requests", "that ended there", unit::count,
+            [](const Self& reported) { return reported.replica.requests; }),
+      field("steps", "of its model", unit::count, [](const Self& reported) { return reported.replica.num_steps; }),
       field("preemptions", "of running requests", unit::count,
-            [](const Told& told) { return told.replica.num_preemptions; }),
+            [](const Self& reported) { return reported.replica.num_preemptions; }),
       field("utilization", "of the run's time, in steps; mean of its devices", unit::share,
-            [](const Told& told) { return told.replica.busy / told.duration; }),
-      field("role_switches", "changes of the role, where there were any", unit::count, [](const Told& told) {
-        return when(told.replica.role_switches > 0, [&] { return told.replica.role_switches; });
+            [](const Self& reported) { return reported.replica.busy / reported.duration; }),
+      field("role_switches", "changes of the role, where there were any", unit::count, [](const Self& reported) {
+        return when(reported.replica.role_switches > 0, [&] { return reported.replica.role_switches; });
       }));
 };
 
 template <>
 struct FieldList<present::SimulatedSwaps> {
-  using Told = present::SimulatedSwaps;
+  using Self = present::SimulatedSwaps;
   static constexpr std::string_view id = "swaps";
   static constexpr std::string_view doc = "KV blocks that went to the host's memory and back.";
-  static constexpr auto fields = std::tuple(
-      field("preemptions", "by swap; the others were recomputed", unit::count,
-            [](const Told& told) { return told.run.swaps.preemptions; }),
-      field("bytes_out", "of all devices", [](const Told& told) { return told.run.swapped_out; }),
-      field("bytes_in", "of all devices", [](const Told& told) { return told.run.swapped_in; }),
-      field("seconds", "that steps waited", [](const Told& told) { return told.run.time_by_bound.at("swap"); }));
+  static constexpr auto fields =
+      std::tuple(field("preemptions", "by swap; the others were recomputed", unit::count,
+                       [](const Self& reported) { return reported.run.swaps.preemptions; }),
+                 field("bytes_out", "of all devices", [](const Self& reported) { return reported.run.swapped_out; }),
+                 field("bytes_in", "of all devices", [](const Self& reported) { return reported.run.swapped_in; }),
+                 field("seconds", "that steps waited",
+                       [](const Self& reported) { return reported.run.time_by_bound.at("swap"); }));
 };
 
 template <>
@@ -88,9 +90,9 @@ struct FieldList<study::Simulation> {
   }
   [[nodiscard]] static std::optional<std::vector<std::pair<std::string, Interval<double>>>> intervals(
       const Simulation& each) {
-    std::vector<std::pair<std::string, Interval<double>>> told;
-    for (const auto& [metric, range] : each.intervals) told.emplace_back(metric, interval(range.low, range.high));
-    return when(!told.empty(), [&] { return told; });
+    std::vector<std::pair<std::string, Interval<double>>> reported;
+    for (const auto& [metric, range] : each.intervals) reported.emplace_back(metric, interval(range.low, range.high));
+    return when(!reported.empty(), [&] { return reported; });
   }
 
   static constexpr auto fields = std::tuple(

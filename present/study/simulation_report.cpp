@@ -49,7 +49,7 @@ std::string preemption_text(const sim::ServingRun& run) {
 }
 
 std::string trust_text(const sim::StepConfidence& trust) {
-  return number(trust.low) + " to " + number(trust.high) + " times their price at 90 % (" +
+  return number(trust.low) + " to " + number(trust.high) + " times their predicted time at 90 % (" +
          std::string(sim::explanation(trust.basis)) + ")";
 }
 
@@ -66,7 +66,7 @@ Table interval_table(const study::Simulation& simulation) {
   table.notes = {"The same requests served twice more, with all steps at either end of what they take: " +
                  trust_text(simulation.trust) + "."};
   if (simulation.server.deployment.is_disaggregated())
-    table.notes.emplace_back("KV transfers between replicas take what they are priced in all three.");
+    table.notes.emplace_back("KV transfers between replicas take their predicted time in all three.");
   return table;
 }
 

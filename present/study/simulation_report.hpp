@@ -20,7 +20,7 @@ namespace dculab::present {
 // "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
 [[nodiscard]] std::string preemption_text(const sim::ServingRun& run);
 
-// "0.57 to 1.75 times their price at 90 % (priors: no traces of this machine, ...)"
+// "0.57 to 1.75 times their predicted time at 90 % (priors: no traces of this machine, ...)"
 [[nodiscard]] std::string trust_text(const sim::StepConfidence& trust);
 
 // Precondition: has intervals.

@@ -146,8 +146,8 @@ std::string drafts_line(const study::DraftOutcome& outcome) {
 }
 
 void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& report) {
-  DraftStudies told;
-  set_answer(told, report);  // before the warnings
+  DraftStudies reported;
+  set_answer(reported, report);  // before the warnings
   for (const study::DraftStudy& study : studies) {
     const study::DraftQuestion& asked = study.points.front().question;
     add_warnings(report, study.refused);
@@ -157,9 +157,9 @@ void add_draft_studies(const std::vector<study::DraftStudy>& studies, Report& re
     report.tables.push_back(drafts_table(drafts_title(asked), studied));
     report.tables.push_back(advice_table(study.advice));
     report.tables.push_back(break_even_table(study.advice));
-    told.machines.push_back(ToldDrafts{asked.machine.name, std::move(studied), study.advice});
+    reported.machines.push_back(ReportedDrafts{asked.machine.name, std::move(studied), study.advice});
   }
-  set_answer(told, report);
+  set_answer(reported, report);
 }
 
 void add_reported_drafts(const config::Compare& compare, const std::vector<study::ReportedDrafts>& machines,

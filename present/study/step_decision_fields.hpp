@@ -16,51 +16,51 @@
 namespace dculab::present {
 
 // A number of KV heads with a block size.
-struct ToldChoice {
+struct ReportedChoice {
   sim::Choice choice;
   Seconds step;  // geometric mean over the workloads
 };
 
-struct ToldOwnHeads {
-  ToldChoice choice;
+struct ReportedOwnHeads {
+  ReportedChoice choice;
   double slower = 0;
 };
 
 // Of a sweep with several.
-struct ToldStepDecision {
-  ToldChoice choice;
-  ToldChoice fastest;
-  std::optional<ToldOwnHeads> own{};  // where the sweep has the model's own KV heads, and they fit
+struct ReportedStepDecision {
+  ReportedChoice choice;
+  ReportedChoice fastest;
+  std::optional<ReportedOwnHeads> own{};  // where the sweep has the model's own KV heads, and they fit
   std::string kv_heads_by{};
-  ToldCosts block_sizes{};
-  std::vector<ToldChoice> kv_heads_front{};
+  ReportedCosts block_sizes{};
+  std::vector<ReportedChoice> kv_heads_front{};
 };
 
 // A model at the batches of a sweep.
-struct ToldModel {
+struct ReportedModel {
   const study::SweptModel& model;
   const std::vector<int>& batches;
 };
 
-struct ToldModelStep {
+struct ReportedModelStep {
   int batch = 0;
   Seconds step;
 };
 
-struct ToldModels {
+struct ReportedModels {
   std::string at;  // "context 4096, KV dtype fp8_e4m3"
   const study::ModelComparison& comparison;
   const std::vector<int>& batches;
 };
-[[nodiscard]] std::vector<ToldModels> told_models(const study::SweptModels& models);
+[[nodiscard]] std::vector<ReportedModels> reported_models(const study::SweptModels& models);
 
 }  // namespace dculab::present
 
 namespace dculab {
 
 template <>
-struct FieldList<present::ToldChoice> {
-  using Choice = present::ToldChoice;
+struct FieldList<present::ReportedChoice> {
+  using Choice = present::ReportedChoice;
   static constexpr std::string_view id = "choice";
   static constexpr std::string_view doc = "A number of KV heads with a block size.";
   static constexpr auto fields = std::tuple(
@@ -70,30 +70,30 @@ struct FieldList<present::ToldChoice> {
 };
 
 template <>
-struct FieldList<present::ToldOwnHeads> {
+struct FieldList<present::ReportedOwnHeads> {
   static constexpr std::string_view id = "own_kv_heads";
   static constexpr std::string_view doc = "The model's own KV heads.";
   static constexpr auto fields =
-      std::tuple(inlined(&present::ToldOwnHeads::choice),
-                 field("slower", "than the recommended ones", unit::share, &present::ToldOwnHeads::slower));
+      std::tuple(inlined(&present::ReportedOwnHeads::choice),
+                 field("slower", "than the recommended ones", unit::share, &present::ReportedOwnHeads::slower));
 };
 
 template <>
-struct FieldList<present::ToldStepDecision> {
-  using Told = present::ToldStepDecision;
+struct FieldList<present::ReportedStepDecision> {
+  using Self = present::ReportedStepDecision;
   static constexpr std::string_view id = "step_decision";
   static constexpr std::string_view doc = "The recommended KV heads and block size.";
   static constexpr auto fields = std::tuple(
-      inlined(&Told::choice), field("fastest", "of all", &Told::fastest),
-      field("own_kv_heads", "where the sweep has them and they fit", &Told::own),
-      field("kv_heads_by", "what decided the number of KV heads", one_of("accuracy", "own"), &Told::kv_heads_by),
-      field("block_sizes", "with these KV heads", &Told::block_sizes),
-      field("kv_heads_front", "faster than all that keep more KV heads, the most first", &Told::kv_heads_front));
+      inlined(&Self::choice), field("fastest", "of all", &Self::fastest),
+      field("own_kv_heads", "where the sweep has them and they fit", &Self::own),
+      field("kv_heads_by", "what decided the number of KV heads", one_of("accuracy", "own"), &Self::kv_heads_by),
+      field("block_sizes", "with these KV heads", &Self::block_sizes),
+      field("kv_heads_front", "faster than all that keep more KV heads, the most first", &Self::kv_heads_front));
 };
 
 template <>
-struct FieldList<present::ToldModelStep> {
-  using Step = present::ToldModelStep;
+struct FieldList<present::ReportedModelStep> {
+  using Step = present::ReportedModelStep;
   static constexpr std::string_view id = "model_step";
   static constexpr std::string_view doc = "A step of a model.";
   static constexpr auto fields = std::tuple(field("batch", "sequences", unit::count, &Step::batch),
@@ -101,32 +101,33 @@ struct FieldList<present::ToldModelStep> {
 };
 
 template <>
-struct FieldList<present::ToldModel> {
-  using Told = present::ToldModel;
+struct FieldList<present::ReportedModel> {
+  using Self = present::ReportedModel;
   static constexpr std::string_view id = "swept_model";
   static constexpr std::string_view doc = "A model with the block size that is best for it.";
 
   // At the batches that it has room for.
-  [[nodiscard]] static std::vector<present::ToldModelStep> steps(const Told& told) {
-    std::vector<present::ToldModelStep> steps;
-    for (std::size_t index = 0; index < told.batches.size(); ++index)
-      if (told.model.steps[index]) steps.push_back({told.batches[index], *told.model.steps[index]});
+  [[nodiscard]] static std::vector<present::ReportedModelStep> steps(const Self& reported) {
+    std::vector<present::ReportedModelStep> steps;
+    for (std::size_t index = 0; index < reported.batches.size(); ++index)
+      if (reported.model.steps[index]) steps.push_back({reported.batches[index], *reported.model.steps[index]});
     return steps;
   }
 
   static constexpr auto fields = std::tuple(
-      field("model", "its name", [](const Told& told) { return told.model.compared.name; }),
-      field("block_size", "of the KV cache", unit::tokens, [](const Told& told) { return told.model.block_size; }),
+      field("model", "its name", [](const Self& reported) { return reported.model.compared.name; }),
+      field("block_size", "of the KV cache", unit::tokens,
+            [](const Self& reported) { return reported.model.block_size; }),
       field("indistinguishable", "block sizes that cannot be told apart from it, it included", unit::tokens,
-            [](const Told& told) { return told.model.tied_blocks; }),
-      field("kv_bytes_per_token", "of K and V", [](const Told& told) { return told.model.kv_bytes_per_token; }),
+            [](const Self& reported) { return reported.model.tied_blocks; }),
+      field("kv_bytes_per_token", "of K and V", [](const Self& reported) { return reported.model.kv_bytes_per_token; }),
       field("kv_cache_tokens", "that fit in memory", unit::tokens,
-            [](const Told& told) { return told.model.kv_cache_tokens; }),
+            [](const Self& reported) { return reported.model.kv_cache_tokens; }),
       field("max_sequences", "that fit in memory", unit::count,
-            [](const Told& told) { return told.model.compared.max_sequences; }),
+            [](const Self& reported) { return reported.model.compared.max_sequences; }),
       field("steps", "at the batches that it has room for", &steps),
       field("tokens_per_second", "of a step of max_sequences", unit::tokens_per_second,
-            [](const Told& told) { return told.model.tokens_per_second; }));
+            [](const Self& reported) { return reported.model.tokens_per_second; }));
 };
 
 template <>
@@ -148,21 +149,21 @@ struct FieldList<study::ModelChange> {
 };
 
 template <>
-struct FieldList<present::ToldModels> {
-  using Told = present::ToldModels;
+struct FieldList<present::ReportedModels> {
+  using Self = present::ReportedModels;
   static constexpr std::string_view id = "model_comparison";
   static constexpr std::string_view doc = "Models at one point of the axes other than model, batch and block size.";
 
-  [[nodiscard]] static std::vector<present::ToldModel> lines(const Told& told) {
-    std::vector<present::ToldModel> lines;
-    for (const study::SweptModel& model : told.comparison.models) lines.push_back({model, told.batches});
+  [[nodiscard]] static std::vector<present::ReportedModel> lines(const Self& reported) {
+    std::vector<present::ReportedModel> lines;
+    for (const study::SweptModel& model : reported.comparison.models) lines.push_back({model, reported.batches});
     return lines;
   }
 
   static constexpr auto fields =
-      std::tuple(field("at", "that point, in words", &Told::at), field("lines", "a line for each model", &lines),
+      std::tuple(field("at", "that point, in words", &Self::at), field("lines", "a line for each model", &lines),
                  field("order_changes", "where two of them change places",
-                       [](const Told& told) { return told.comparison.changes; }));
+                       [](const Self& reported) { return reported.comparison.changes; }));
 };
 
 }  // namespace dculab

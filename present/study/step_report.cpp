@@ -51,30 +51,30 @@ namespace {
   return table;
 }
 
-[[nodiscard]] ToldSteps add_step_study(const study::StepStudy& study, Report& report) {
+[[nodiscard]] ReportedSteps add_step_study(const study::StepStudy& study, Report& report) {
   const sim::Machine& machine = study.machine;
-  ToldSteps told{study};
+  ReportedSteps reported{study};
   add_warnings(report, study.unserved);
   report.tables.push_back(step_table(study));
   if (study.models)
     add_model_comparison(*study.models, machine.name, report);
   else
-    told.recommendation = add_recommendation(study, report);
-  told.leans_on = note_leanings(machine, study.leanings, report.tables.back());
+    reported.recommendation = add_recommendation(study, report);
+  reported.input_sensitivity = note_input_sensitivities(machine, study.input_sensitivities, report.tables.back());
   if (const auto& found = study.sensitivity)
-    told.sensitivity = add_sensitivity(machine, found->choice, found->figures, found->within, "step_time", report);
-  return told;
+    reported.sensitivity = add_sensitivity(machine, found->choice, found->figures, found->within, "step_time", report);
+  return reported;
 }
 
 }  // namespace
 
 void add_step_studies(const std::vector<study::StepStudy>& machines, Report& report) {
-  StepStudies told;
+  StepStudies reported;
   for (const study::StepStudy& study : machines) {
-    told.machines.push_back(add_step_study(study, report));
-    set_of_machine(told.machine_facts, study.machine.name, machine_facts(study.machine));
+    reported.machines.push_back(add_step_study(study, report));
+    set_of_machine(reported.machine_facts, study.machine.name, machine_facts(study.machine));
   }
-  set_answer(told, report);
+  set_answer(reported, report);
   if (std::ranges::any_of(machines, &study::StepStudy::leaves_heads_open)) report.tables.push_back(elsewhere_table());
 }
 

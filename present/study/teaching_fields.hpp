@@ -14,7 +14,7 @@
 
 namespace dculab::present {
 
-struct ToldIntensity {
+struct ReportedIntensity {
   const study::IntensityQuestion& question;
   const study::IntensityAnswer& answer;
 };
@@ -24,11 +24,11 @@ struct FootprintRow {
   bool has_entries = false;  // of compressed attention, in the place of latents
 };
 
-struct ToldFootprint {
+struct ReportedFootprint {
   const study::FootprintAnswer& answer;
 };
 
-struct ToldLatentForms {
+struct ReportedLatentForms {
   const study::LatentFormsQuestion& question;
   const study::LatentFormsAnswer& answer;
 };
@@ -59,73 +59,75 @@ struct FieldList<sim::IntensityRow> {
 };
 
 template <>
-struct FieldList<present::ToldIntensity> {
-  using Told = present::ToldIntensity;
+struct FieldList<present::ReportedIntensity> {
+  using Self = present::ReportedIntensity;
   static constexpr std::string_view id = "intensity";
   static constexpr std::string_view doc = "Arithmetic intensity of the ops of one layer.";
   static constexpr std::string_view csv_rows = "rows";
   static constexpr auto fields = std::tuple(
-      field("model", "its name", [](const Told& told) { return told.answer.model.name; }),
+      field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
       field("phase", "of the step", one_of("decode", "prefill"),
-            [](const Told& told) { return told.question.phase == Phase::decode ? "decode" : "prefill"; }),
+            [](const Self& reported) { return reported.question.phase == Phase::decode ? "decode" : "prefill"; }),
       field("tokens", "of a prompt, or cached so far", unit::tokens,
-            [](const Told& told) { return told.question.tokens; }),
-      field("batch", "sequences", unit::count, [](const Told& told) { return told.question.batch; }),
+            [](const Self& reported) { return reported.question.tokens; }),
+      field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.batch; }),
       field("dtype", "of weights, activations and KV", names_up_to<Dtype::fp4>(),
-            [](const Told& told) { return name(told.question.dtype); }),
+            [](const Self& reported) { return name(reported.question.dtype); }),
       field("rows", "op by op",
-            [](const Told& told) -> const std::vector<sim::IntensityRow>& { return told.answer.table.rows; }),
-      field("total", "of the layer", [](const Told& told) { return told.answer.table.total; }));
+            [](const Self& reported) -> const std::vector<sim::IntensityRow>& { return reported.answer.table.rows; }),
+      field("total", "of the layer", [](const Self& reported) { return reported.answer.table.total; }));
 };
 
 template <>
 struct FieldList<present::FootprintRow> {
-  using Told = present::FootprintRow;
+  using Self = present::FootprintRow;
   static constexpr std::string_view id = "footprint_row";
   static constexpr std::string_view doc = "Memory of a model with other KV heads, or with latents.";
-  static constexpr auto fields = std::tuple(
-      field("attention", "what is kept", one_of("gqa", "mla", "entries"),
-            [](const Told& told) { return told.has_entries     ? "entries"
-                                          : told.row.is_latent ? "mla"
-                                                               : "gqa"; }),
-      field("num_key_value_heads", "of a layer; 1 of latents", unit::count,
-            [](const Told& told) { return told.row.kv_heads; }),
-      field("weight_bytes", "of everything", [](const Told& told) { return told.row.weight_bytes; }),
-      field("kv_bytes", "of all sequences", [](const Told& told) { return told.row.kv_bytes; }),
-      field("kv_bytes_per_token", "of all layers", [](const Told& told) { return told.row.kv_bytes_per_token; }),
-      field("crossover_tokens", "of a sequence, beyond which KV takes more than the layers' weights", unit::tokens,
-            [](const Told& told) { return told.row.crossover_tokens; }));
+  static constexpr auto fields =
+      std::tuple(field("attention", "what is kept", one_of("gqa", "mla", "entries"),
+                       [](const Self& reported) {
+                         return reported.has_entries ? "entries" : reported.row.is_latent ? "mla" : "gqa";
+                       }),
+                 field("num_key_value_heads", "of a layer; 1 of latents", unit::count,
+                       [](const Self& reported) { return reported.row.kv_heads; }),
+                 field("weight_bytes", "of everything", [](const Self& reported) { return reported.row.weight_bytes; }),
+                 field("kv_bytes", "of all sequences", [](const Self& reported) { return reported.row.kv_bytes; }),
+                 field("kv_bytes_per_token", "of all layers",
+                       [](const Self& reported) { return reported.row.kv_bytes_per_token; }),
+                 field("crossover_tokens", "of a sequence, beyond which KV takes more than the layers' weights",
+                       unit::tokens, [](const Self& reported) { return reported.row.crossover_tokens; }));
 };
 
 template <>
-struct FieldList<present::ToldFootprint> {
-  using Told = present::ToldFootprint;
+struct FieldList<present::ReportedFootprint> {
+  using Self = present::ReportedFootprint;
   static constexpr std::string_view id = "footprint";
   static constexpr std::string_view doc = "Memory of a model's weights and KV cache.";
   static constexpr std::string_view csv_rows = "rows";
 
-  [[nodiscard]] static std::vector<present::FootprintRow> rows(const Told& told) {
+  [[nodiscard]] static std::vector<present::FootprintRow> rows(const Self& reported) {
     std::vector<present::FootprintRow> rows;
-    for (const sim::Footprint& row : told.answer.rows)
-      rows.push_back({row, row.is_latent && told.answer.model.has_compressed_entries()});
+    for (const sim::Footprint& row : reported.answer.rows)
+      rows.push_back({row, row.is_latent && reported.answer.model.has_compressed_entries()});
     return rows;
   }
 
   static constexpr auto fields = std::tuple(
-      field("model", "its name", [](const Told& told) { return told.answer.model.name; }),
+      field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
       field("num_key_value_heads", "of a layer", unit::count,
-            [](const Told& told) { return told.answer.model.heads().num_key_value_heads; }),
-      field("weight_bytes", "of everything", [](const Told& told) { return told.answer.own.weight_bytes; }),
-      field("kv_bytes", "of all sequences", [](const Told& told) { return told.answer.own.kv_bytes; }),
+            [](const Self& reported) { return reported.answer.model.heads().num_key_value_heads; }),
+      field("weight_bytes", "of everything", [](const Self& reported) { return reported.answer.own.weight_bytes; }),
+      field("kv_bytes", "of all sequences", [](const Self& reported) { return reported.answer.own.kv_bytes; }),
       field("kv_bytes_in_windows", "of these, where what has left the windows of layers is freed",
-            [](const Told& told) { return told.answer.own.kv_in_windows; }),
-      field("kv_bytes_per_token", "of all layers", [](const Told& told) { return told.answer.own.kv_bytes_per_token; }),
+            [](const Self& reported) { return reported.answer.own.kv_in_windows; }),
+      field("kv_bytes_per_token", "of all layers",
+            [](const Self& reported) { return reported.answer.own.kv_bytes_per_token; }),
       field("layer_weight_bytes", "of a layer, mean of all",
-            [](const Told& told) { return told.answer.own.layer_weight_bytes; }),
+            [](const Self& reported) { return reported.answer.own.layer_weight_bytes; }),
       field("layer_kv_bytes", "of a layer, mean of all, all sequences",
-            [](const Told& told) { return told.answer.own.layer_kv_bytes; }),
+            [](const Self& reported) { return reported.answer.own.layer_kv_bytes; }),
       field("crossover_tokens", "of a sequence, beyond which KV takes more than the layers' weights", unit::tokens,
-            [](const Told& told) { return told.answer.own.crossover_tokens; }),
+            [](const Self& reported) { return reported.answer.own.crossover_tokens; }),
       field("rows", "other numbers of KV heads, and latents", &rows));
 };
 
@@ -142,19 +144,19 @@ struct FieldList<sim::LatentForms> {
 };
 
 template <>
-struct FieldList<present::ToldLatentForms> {
-  using Told = present::ToldLatentForms;
+struct FieldList<present::ReportedLatentForms> {
+  using Self = present::ReportedLatentForms;
   static constexpr std::string_view id = "latent_forms";
   static constexpr std::string_view doc = "Which form of latent attention is cheaper, by new tokens.";
   static constexpr std::string_view csv_rows = "rows";
-  static constexpr auto fields =
-      std::tuple(field("model", "its name", [](const Told& told) { return told.answer.model.name; }),
-                 field("machine", "its name", [](const Told& told) { return told.answer.machine.name; }),
-                 field("batch", "sequences", unit::count, [](const Told& told) { return told.question.batch; }),
-                 field("context_tokens", "of each, the new ones among them", unit::tokens,
-                       [](const Told& told) { return told.question.context; }),
-                 field("rows", "by new tokens",
-                       [](const Told& told) -> const std::vector<sim::LatentForms>& { return told.answer.rows; }));
+  static constexpr auto fields = std::tuple(
+      field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
+      field("machine", "its name", [](const Self& reported) { return reported.answer.machine.name; }),
+      field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.batch; }),
+      field("context_tokens", "of each, the new ones among them", unit::tokens,
+            [](const Self& reported) { return reported.question.context; }),
+      field("rows", "by new tokens",
+            [](const Self& reported) -> const std::vector<sim::LatentForms>& { return reported.answer.rows; }));
 };
 
 }  // namespace dculab

@@ -76,7 +76,7 @@ void add_latent_row(Report& report, const sim::LatentForms& row) {
 
 Report intensity_report(const study::IntensityQuestion& question, const study::IntensityAnswer& answer) {
   const ModelShape& model = answer.model;
-  Report report = report_of("dculab/tables-intensity/1", ToldIntensity{question, answer});
+  Report report = report_of("dculab/tables-intensity/1", ReportedIntensity{question, answer});
   report.tables.emplace_back();
   report.heading = {intensity_heading(question, model)};
   report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
@@ -92,7 +92,7 @@ Report intensity_report(const study::IntensityQuestion& question, const study::I
 Report footprint_report(const study::FootprintQuestion& question, const study::FootprintAnswer& answer) {
   const ModelShape& model = answer.model;
   const std::string kv_cache(name(question.request.kv_cache_dtype));
-  Report report = report_of("dculab/tables-footprint/1", ToldFootprint{answer});
+  Report report = report_of("dculab/tables-footprint/1", ReportedFootprint{answer});
   report.tables.emplace_back();
   report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
                     std::to_string(question.request.tokens) + " tokens, weights " +
@@ -115,7 +115,7 @@ Report footprint_report(const study::FootprintQuestion& question, const study::F
 
 Report latent_forms_report(const study::LatentFormsQuestion& question, const study::LatentFormsAnswer& answer) {
   const std::string &model = answer.model.name, &machine = answer.machine.name;
-  Report report = report_of("dculab/tables-latents/1", ToldLatentForms{question, answer});
+  Report report = report_of("dculab/tables-latents/1", ReportedLatentForms{question, answer});
   report.tables.emplace_back();
   report.heading = {model + " on " + machine + ": latent attention in one layer, " + std::to_string(question.batch) +
                     " sequences of " + std::to_string(question.context) + " tokens"};

@@ -107,7 +107,7 @@ void add_rows(const study::Scores& scores, int worst, Report& report) {
   }
   add_left_out_lines(scores, report);
   report.tables.push_back(row_table(rows, static_cast<std::size_t>(worst)));
-  for (const std::string& note : notes) report.tables.back().notes.push_back("priced " + note);
+  for (const std::string& note : notes) report.tables.back().notes.push_back("predicted " + note);
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ LearnedFactors learned_factors(const sim::PointCalibration& calibration) {
 
 void add_left_out_lines(const study::Scores& scores, Report& report) {
   add_lines_of("refused", scores.refused, report);
-  add_lines_of("not priced", scores.unpriced, report);
+  add_lines_of("not predicted", scores.unpriced, report);
 }
 
 void add_learned_line(const sim::PointCalibration& calibration, Report& report) {
@@ -150,36 +150,37 @@ Report validation_report(const study::Validation& validation, int worst) {
     report.heading.push_back("warning: " + std::to_string(validation.seen) +
                              " of these points were fitted, so that their errors " +
                              "are no forecast; --leave-one-out predicts each machine's from those of the others");
-  ToldValidation told{validation, study::summarize(validation.scores.rows)};
+  ReportedValidation reported{validation, study::summarize(validation.scores.rows)};
   add_rows(validation.scores, worst, report);
-  add_summary(told.summary, report);
+  add_summary(reported.summary, report);
   for (const auto& [name, priced] : validation.priced) {
-    if (!told.leans_on) told.leans_on.emplace();
-    const auto leanings = study::leanings_of(priced);
-    told.leans_on->emplace_back(name, std::vector<ToldLeaning>{});
-    if (!leanings) continue;
-    if (!told.machine_facts) told.machine_facts.emplace();
-    set_of_machine(*told.machine_facts, priced.machine.name, machine_facts(priced.machine));
-    told.leans_on->back().second = note_leanings(priced.machine, *leanings, report.tables.back());
+    if (!reported.input_sensitivity) reported.input_sensitivity.emplace();
+    const auto input_sensitivities = study::input_sensitivities_of(priced);
+    reported.input_sensitivity->emplace_back(name, std::vector<ReportedInputSensitivity>{});
+    if (!input_sensitivities) continue;
+    if (!reported.machine_facts) reported.machine_facts.emplace();
+    set_of_machine(*reported.machine_facts, priced.machine.name, machine_facts(priced.machine));
+    reported.input_sensitivity->back().second =
+        note_input_sensitivities(priced.machine, *input_sensitivities, report.tables.back());
   }
-  set_answer(told, report);
+  set_answer(reported, report);
   return report;
 }
 
 Report left_out_report(const study::Scores& left_out_rows, std::vector<LeftOutGroup> groups) {
   Report report{kValidateSchema, {}, {}, Json::object()};
-  ToldLeaveOneOut told{left_out_rows, {}};
+  ReportedLeaveOneOut reported{left_out_rows, {}};
   add_left_out_lines(left_out_rows, report);
   for (LeftOutGroup& group : groups) {
-    told.groups.emplace_back(group.by, ToldLeftOut{study::score_left_out(group.points), group.points});
-    add_left_out_table(group.by, told.groups.back().second.scores, report);
+    reported.groups.emplace_back(group.by, ReportedLeftOut{study::score_left_out(group.points), group.points});
+    add_left_out_table(group.by, reported.groups.back().second.scores, report);
     if (group.effects.empty()) continue;
     const auto change = [](const study::SourceEffect& each) { return each.with - each.without; };
     std::ranges::sort(group.effects, std::greater(), change);
     add_source_effects(group.effects, report);
-    told.source_effects = std::move(group.effects);
+    reported.source_effects = std::move(group.effects);
   }
-  set_answer(told, report);
+  set_answer(reported, report);
   return report;
 }
 

@@ -18,7 +18,7 @@ void add_left_out_lines(const study::Scores& scores, Report& report);
 // A line of the heading: on how many points was calibrated.
 void add_learned_line(const sim::PointCalibration& calibration, Report& report);
 
-// What a calibration learned, rows and their errors, and which assumed figures the predictions lean on, machine by
+// What a calibration learned, rows and their errors, and to which assumed figures predictions are sensitive, machine by
 // machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order. JSON and CSV have
 // all.
 [[nodiscard]] Report validation_report(const study::Validation& validation, int worst);

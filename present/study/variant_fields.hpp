@@ -67,17 +67,17 @@ struct FieldList<sim::ServiceRun> {
 
 template <>
 struct FieldList<present::FittingVariant> {
-  using Told = present::FittingVariant;
+  using Self = present::FittingVariant;
   static constexpr std::string_view id = "fitting_variant";
   static constexpr std::string_view doc = "What a variant that fits in memory comes to.";
   static constexpr auto fields =
-      std::tuple(keyed(present::metric_keys, [](const Told& told) { return told.cost.figures; }),
-                 field("pools", "of a service with pools", [](const Told& told) { return told.cost.service; }),
+      std::tuple(keyed(present::metric_keys, [](const Self& reported) { return reported.cost.figures; }),
+                 field("pools", "of a service with pools", [](const Self& reported) { return reported.cost.service; }),
                  field("bound", "the largest share of the time",
-                       [](const Told& told) { return present::largest_share(told.cost); }),
+                       [](const Self& reported) { return present::largest_share(reported.cost); }),
                  field("attention_share", "of the time, that attention takes", unit::share,
-                       [](const Told& told) { return study::attention_share(told.cost); }),
-                 field("shares", "of the time, by what takes it", unit::share, &Told::shares));
+                       [](const Self& reported) { return study::attention_share(reported.cost); }),
+                 field("shares", "of the time, by what takes it", unit::share, &Self::shares));
 };
 
 template <>
@@ -103,47 +103,53 @@ struct FieldList<study::VariantCost> {
 
 template <>
 struct FieldList<present::ScoredFigure> {
-  using Told = present::ScoredFigure;
+  using Self = present::ScoredFigure;
   static constexpr std::string_view id = "scored_figure";
   static constexpr std::string_view doc = "A published figure that stands alone, in s, 1/s or a number.";
   static constexpr auto fields = std::tuple(
-      field("variant", "whose it is", [](const Told& told) { return told.score.figure->variant; }),
-      field("metric", "what it is of", [](const Told& told) { return told.score.figure->metric; }),
-      field("predicted_value", "ours", [](const Told& told) { return told.score.predicted; }),
+      field("variant", "whose it is", [](const Self& reported) { return reported.score.figure->variant; }),
+      field("metric", "what it is of", [](const Self& reported) { return reported.score.figure->metric; }),
+      field("predicted_value", "ours", [](const Self& reported) { return reported.score.predicted; }),
       field("value_interval", "of ours, 90 %",
-            [](const Told& told) { return interval(told.score.of_baseline.low, told.score.of_baseline.high); }),
-      field("reported_value", "as published", [](const Told& told) { return *told.score.figure->value; }),
-      field("bound", "what limits most of the time",
-            [](const Told& told) { return present::bound_of(*told.score.variant, told.score.figure->metric); }));
+            [](const Self& reported) {
+              return interval(reported.score.of_baseline.low, reported.score.of_baseline.high);
+            }),
+      field("reported_value", "as published", [](const Self& reported) { return *reported.score.figure->value; }),
+      field("bound", "what limits most of the time", [](const Self& reported) {
+        return present::bound_of(*reported.score.variant, reported.score.figure->metric);
+      }));
 };
 
 template <>
 struct FieldList<present::ScoredChange> {
-  using Told = present::ScoredChange;
+  using Self = present::ScoredChange;
   static constexpr std::string_view id = "scored_change";
   static constexpr std::string_view doc = "A published change against the baseline. Values are in s, 1/s or a number.";
 
-  [[nodiscard]] static std::optional<Interval<double>> of_change(const Told& told) {
-    const auto& ends = told.score.of_change;
+  [[nodiscard]] static std::optional<Interval<double>> of_change(const Self& reported) {
+    const auto& ends = reported.score.of_change;
     return when(ends.has_value(), [&] { return interval(ends->low, ends->high); });
   }
 
   static constexpr auto fields = std::tuple(
-      field("variant", "whose it is", [](const Told& told) { return told.score.figure->variant; }),
-      field("metric", "what it is of", [](const Told& told) { return told.score.figure->metric; }),
-      field("predicted_change", "ours", unit::share, [](const Told& told) { return told.score.predicted; }),
-      field("reported_change", "as published", unit::share, [](const Told& told) { return told.score.figure->change; }),
+      field("variant", "whose it is", [](const Self& reported) { return reported.score.figure->variant; }),
+      field("metric", "what it is of", [](const Self& reported) { return reported.score.figure->metric; }),
+      field("predicted_change", "ours", unit::share, [](const Self& reported) { return reported.score.predicted; }),
+      field("reported_change", "as published", unit::share,
+            [](const Self& reported) { return reported.score.figure->change; }),
       field("difference", "predicted minus reported", unit::share,
-            [](const Told& told) { return told.score.predicted - told.score.figure->change; }),
+            [](const Self& reported) { return reported.score.predicted - reported.score.figure->change; }),
       field("bound", "what limits most of the baseline's time",
-            [](const Told& told) { return present::largest_share(told.score.baseline()); }),
+            [](const Self& reported) { return present::largest_share(reported.score.baseline()); }),
       field("baseline_interval", "of the baseline's value as we predict it, 90 %",
-            [](const Told& told) { return interval(told.score.of_baseline.low, told.score.of_baseline.high); }),
+            [](const Self& reported) {
+              return interval(reported.score.of_baseline.low, reported.score.of_baseline.high);
+            }),
       field("change_interval", "of ours, 90 %", unit::share, &of_change),
       field("reported_baseline", "the baseline's value as published",
-            [](const Told& told) { return told.score.figure->baseline; }),
+            [](const Self& reported) { return reported.score.figure->baseline; }),
       field("reported_value", "the variant's value as published",
-            [](const Told& told) { return told.score.figure->value; }));
+            [](const Self& reported) { return reported.score.figure->value; }));
 };
 
 }  // namespace dculab

@@ -21,9 +21,9 @@ namespace {
 }
 
 // Notes of the variants' table. Returns what they say.
-[[nodiscard]] std::vector<ToldBestVariant> note_best_variants(const std::vector<study::BestVariant>& found,
-                                                              const std::string& machine, Table& table) {
-  std::vector<ToldBestVariant> told;
+[[nodiscard]] std::vector<ReportedBestVariant> note_best_variants(const std::vector<study::BestVariant>& found,
+                                                                  const std::string& machine, Table& table) {
+  std::vector<ReportedBestVariant> reported;
   for (const study::BestVariant& each : found) {
     std::vector<study::Evaluated> quoted = each.evaluated;
     for (study::Evaluated& variant : quoted) variant.value = "'" + variant.value + "'";  // names have commas
@@ -31,9 +31,9 @@ namespace {
     table.notes.push_back("→ " + machine + (place.empty() ? "" : "," + place) + ": " +
                           quoted[each.verdict.chosen].value + (setting.empty() ? "" : " at" + setting) + "; " +
                           costs_text(quoted, each.verdict));
-    told.push_back({machine, each.choices, told_costs(each.evaluated, each.verdict)});
+    reported.push_back({machine, each.choices, reported_costs(each.evaluated, each.verdict)});
   }
-  return told;
+  return reported;
 }
 
 void add_variant_rows(Table& table, const study::ComparedPoint& compared, const config::Compare& compare,
@@ -75,28 +75,29 @@ void add_variant_rows(Table& table, const study::ComparedPoint& compared, const 
 }
 
 void add_comparison(const config::Scenario& scenario, const study::Comparison& comparison, Report& report,
-                    ToldComparisons& told) {
+                    ReportedComparisons& reported) {
   const config::Compare& compare = *scenario.compare;
-  const auto& [machine, points, scores, variants, leanings] = comparison;
+  const auto& [machine, points, scores, variants, input_sensitivities] = comparison;
   for (const study::ComparedPoint& point : points)
     for (const study::VariantCost& cost : point.costs) add_warnings(report, cost.refused);
   for (Table& table : reported_tables(scores, points, compare, machine.name)) report.tables.push_back(std::move(table));
   for (const study::ComparedPoint& point : points)
     if (point.costs.front().service) report.tables.push_back(pools_table(point.costs, compare, machine.name));
   report.tables.push_back(variants_table(points, scenario, machine.name));
-  for (ToldBestVariant& each : note_best_variants(variants, machine.name, report.tables.back())) {
-    if (!told.best) told.best.emplace();
-    told.best->push_back(std::move(each));
+  for (ReportedBestVariant& each : note_best_variants(variants, machine.name, report.tables.back())) {
+    if (!reported.best) reported.best.emplace();
+    reported.best->push_back(std::move(each));
   }
-  if (!told.leans_on) told.leans_on.emplace();
-  set_of_machine(*told.leans_on, machine.name, std::vector<ToldLeaning>{});
-  if (leanings) {
-    if (!told.machine_facts) told.machine_facts.emplace();
-    set_of_machine(*told.machine_facts, machine.name, machine_facts(machine));
-    set_of_machine(*told.leans_on, machine.name, note_leanings(machine, *leanings, report.tables.back()));
+  if (!reported.input_sensitivity) reported.input_sensitivity.emplace();
+  set_of_machine(*reported.input_sensitivity, machine.name, std::vector<ReportedInputSensitivity>{});
+  if (input_sensitivities) {
+    if (!reported.machine_facts) reported.machine_facts.emplace();
+    set_of_machine(*reported.machine_facts, machine.name, machine_facts(machine));
+    set_of_machine(*reported.input_sensitivity, machine.name,
+                   note_input_sensitivities(machine, *input_sensitivities, report.tables.back()));
   }
   for (const study::ComparedPoint& point : points)
-    told.comparisons.push_back(ToldComparedPoint{machine.name, point, scores, compare});
+    reported.comparisons.push_back(ReportedComparedPoint{machine.name, point, scores, compare});
 }
 
 }  // namespace
@@ -105,10 +106,10 @@ void add_comparisons(const config::Scenario& scenario, const study::ComparisonSt
   for (const std::string& assumption : run_assumptions(scenario)) report.heading.push_back(assumption);
   for (const std::string& assumption : scenario.compare->assumptions)
     report.heading.push_back("assumed: " + assumption);
-  ToldComparisons told;
-  set_answer(told, report);  // before the warnings
-  for (const study::Comparison& comparison : study.machines) add_comparison(scenario, comparison, report, told);
-  set_answer(told, report);
+  ReportedComparisons reported;
+  set_answer(reported, report);  // before the warnings
+  for (const study::Comparison& comparison : study.machines) add_comparison(scenario, comparison, report, reported);
+  set_answer(reported, report);
 }
 
 }  // namespace dculab::present

@@ -117,7 +117,7 @@ template <>
 struct FieldList<present::MachineFacts> {
   using Facts = present::MachineFacts;
   static constexpr std::string_view id = "machine_facts";
-  static constexpr std::string_view doc = "The figures of a machine that its prices follow from.";
+  static constexpr std::string_view doc = "The figures of a machine that predicted times follow from.";
   static constexpr auto fields =
       std::tuple(field("memory", "levels, the nearest first", &Facts::memory),
                  field("peaks", "by format", &Facts::peaks), field("figures", "with their sources", &Facts::figures));

@@ -29,8 +29,8 @@ std::vector<std::pair<std::string, Seconds>> PricedOp::terms() const {
   add("launch", price.launch);
   add("look_ups", price.lookups);
   add("chain", price.chain);
-  add("refill", price.refill);
-  add("adding", price.adding);
+  add("cold_misses", price.cold_misses);
+  add("split_k_reduction", price.split_k_reduction);
   add("compute", price.compute);
   add("memory", price.memory);
   add("dram_in_turn", price.in_turn);

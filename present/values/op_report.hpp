@@ -26,8 +26,8 @@ struct PricedOp {
   // By the name of the memory level.
   [[nodiscard]] std::vector<std::pair<std::string, Bytes>> bytes() const;
   [[nodiscard]] std::vector<std::pair<std::string, double>> hit_rates() const;
-  // What its time is made of, by the terms of the cost law (sim/cost/step_price.hpp). Those up to `adding` add up; of
-  // the others it is a smooth maximum.
+  // What its time is made of, by the terms of the cost law (sim/cost/step_price.hpp). Those up to `split_k_reduction`
+  // add up; of the others it is a smooth maximum.
   [[nodiscard]] std::vector<std::pair<std::string, Seconds>> terms() const;
   // Of attention, whose KV blocks have slots without a token.
   [[nodiscard]] std::optional<double> empty_slots() const;
@@ -58,7 +58,8 @@ struct FieldList<present::PricedOp> {
       field("bytes", "that reach each memory level", &Op::bytes),
       field("hit_rate", "of those, by memory level; 1 in the last", unit::share, &Op::hit_rates),
       field("terms_seconds",
-            "what the time is made of: launch, look_ups, chain, refill and adding add up, the larger of the rest, "
+            "what the time is made of: launch, look_ups, chain, cold_misses and split_k_reduction add up, the larger "
+            "of the rest, "
             "compute, memory, dram_in_turn and latency, hides the others",
             &Op::terms),
       field("empty_slots", "of attention: share of its KV blocks' slots that hold no token", unit::share,

@@ -27,12 +27,12 @@ struct FieldList<KvRetention> {
   [[nodiscard]] static std::vector<std::pair<std::string_view, Figure>> figures(const KvRetention& retention) {
     std::vector<std::pair<std::string_view, Figure>> figures;
     for (const KvFigure& figure : kKvFigures) {
-      Figure& told = figures.emplace_back(figure.name, Figure{}).second;
+      Figure& reported = figures.emplace_back(figure.name, Figure{}).second;
       if (!(kv_policy(retention.policy).*figure.counts)) continue;
       if (figure.share != nullptr)
-        told.value = retention.*figure.share;
+        reported.value = retention.*figure.share;
       else
-        told.value = retention.*figure.count;
+        reported.value = retention.*figure.count;
     }
     return figures;
   }

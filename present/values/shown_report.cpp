@@ -15,15 +15,15 @@ namespace {
 using Values = std::vector<MachineFigure>;
 
 [[nodiscard]] Report values_report(std::string heading, Values values) {
-  ToldValues told;
+  ReportedValues reported;
   for (MachineFigure& each : values) {
     std::optional<Measure> measure = find_measure(each.value);
-    told.values.push_back({std::move(each), measure});
+    reported.values.push_back({std::move(each), measure});
   }
-  Report report = report_of("dculab/show/1", told, {std::move(heading)});
+  Report report = report_of("dculab/show/1", reported, {std::move(heading)});
   Table& table = report.tables.emplace_back();
   table.columns = {"key", "value", "kind", "source"};
-  for (const ShownValue& each : told.values)
+  for (const ShownValue& each : reported.values)
     table.rows.push_back({each.figure.key, readable(each.figure.value), each.figure.kind, each.figure.source});
   return report;
 }

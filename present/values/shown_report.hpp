@@ -18,7 +18,7 @@ struct ShownValue {
   std::optional<Measure> measure{};
 };
 
-struct ToldValues {
+struct ReportedValues {
   std::vector<ShownValue> values;
 };
 
@@ -45,12 +45,12 @@ struct FieldList<present::ShownValue> {
 };
 
 template <>
-struct FieldList<present::ToldValues> {
-  using Told = present::ToldValues;
+struct FieldList<present::ReportedValues> {
+  using Self = present::ReportedValues;
   static constexpr std::string_view id = "shown";
   static constexpr std::string_view doc = "Every effective value of a machine, a stack, a model or a scenario.";
   static constexpr std::string_view csv_rows = "values";
-  static constexpr auto fields = std::tuple(field("values", "in the order of the file", &Told::values));
+  static constexpr auto fields = std::tuple(field("values", "in the order of the file", &Self::values));
 };
 
 }  // namespace dculab

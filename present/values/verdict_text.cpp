@@ -17,8 +17,8 @@ namespace {
 }
 
 // In the order in which they are told: those that are tied by their size, others by their cost.
-[[nodiscard]] std::vector<std::size_t> told(std::span<const study::Evaluated> choices, const study::Verdict& verdict,
-                                            bool tied) {
+[[nodiscard]] std::vector<std::size_t> reported(std::span<const study::Evaluated> choices,
+                                                const study::Verdict& verdict, bool tied) {
   std::vector<std::size_t> order;
   for (std::size_t index = 0; index < choices.size(); ++index)
     if (verdict.costs[index] && verdict.is_tied(index) == tied) order.push_back(index);
@@ -51,9 +51,9 @@ std::string left_out_text(const std::string& machine, const std::vector<std::str
 
 std::string costs_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
   std::vector<std::string> tied, impossible;
-  for (const std::size_t index : told(choices, verdict, true)) tied.push_back(choices[index].value);
+  for (const std::size_t index : reported(choices, verdict, true)) tied.push_back(choices[index].value);
   std::string text = listed(tied) + (tied.size() > 1 ? " cannot be told apart" : " is the fastest");
-  for (const std::size_t index : told(choices, verdict, false))
+  for (const std::size_t index : reported(choices, verdict, false))
     text += "; " + choices[index].value + " costs " + cost_text(*verdict.costs[index]);
   for (std::size_t index = 0; index < choices.size(); ++index)
     if (!verdict.costs[index]) impossible.push_back(choices[index].value);
@@ -62,22 +62,22 @@ std::string costs_text(std::span<const study::Evaluated> choices, const study::V
   return text;
 }
 
-ToldCosts told_costs(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
-  ToldCosts costs{.choice = choices[verdict.chosen].value, .best = choices[verdict.best].value};
-  for (const std::size_t index : told(choices, verdict, true)) costs.tied.push_back(choices[index].value);
-  for (const std::size_t index : told(choices, verdict, false))
+ReportedCosts reported_costs(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
+  ReportedCosts costs{.choice = choices[verdict.chosen].value, .best = choices[verdict.best].value};
+  for (const std::size_t index : reported(choices, verdict, true)) costs.tied.push_back(choices[index].value);
+  for (const std::size_t index : reported(choices, verdict, false))
     costs.others.push_back({choices[index].value, *verdict.costs[index]});
   for (std::size_t index = 0; index < choices.size(); ++index)
     if (!verdict.costs[index]) costs.impossible.push_back(choices[index].value);
   return costs;
 }
 
-ToldBlockSizes tell_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks,
-                                std::vector<std::string>& heading) {
+ReportedBlockSizes tell_block_sizes(const std::string& machine, int kv_heads, const study::DrawnVerdict& blocks,
+                                    std::vector<std::string>& heading) {
   const auto& [evaluated, verdict] = blocks;
   heading.push_back("→ " + machine + ", " + study::heads_text(kv_heads) + ": block size " +
                     evaluated[verdict.chosen].value + "; " + costs_text(evaluated, verdict));
-  return {told_costs(evaluated, verdict), machine};
+  return {reported_costs(evaluated, verdict), machine};
 }
 
 }  // namespace dculab::present

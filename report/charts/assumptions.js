@@ -6,19 +6,19 @@ const order = ["swept", "assumed", "measured", "spec"];
 
 const leansOn = ({ figures, asked }) => {
   const most = figures.find(({ kind, change }) => kind === "assumed" && change);
-  if (most) return `The answer leans most on ${most.key}: were it 10 % off, times would change by ${format.percent(most.change)}.`;
+  if (most) return `The answer is most sensitive to ${most.key}: if it is 10 % off, times change by ${format.percent(most.change)}.`;
   if (asked) return "None of them changes the answer by 1 % or more when it is 10 % off.";
-  return "How much an answer leans on them, dculab predict and dculab study say.";
+  return "dculab predict and dculab study say how sensitive an answer is to them.";
 };
 
 export const assumptionsChart = {
   id: "assumptions", title: "Assumptions and sources",
   views: ({ result }) => {
-    const leanings = facts.leanings(result);
+    const sensitivities = facts.sensitivities(result);
     return Object.entries(facts.machines(result)).map(([machine, { figures: all }]) => {
-      const changed = all.map((figure) => ({ ...figure, change: leanings[machine]?.[figure.key] }));
+      const changed = all.map((figure) => ({ ...figure, change: sensitivities[machine]?.[figure.key] }));
       const figures = d3.sort(changed, ({ kind }) => order.indexOf(kind), ({ change }) => -(change ?? 0));
-      return { choices: { machine }, machine, asked: machine in leanings, figures };
+      return { choices: { machine }, machine, asked: machine in sensitivities, figures };
     });
   },
   says: (view) => {

@@ -121,7 +121,7 @@ export const rooflineChart = {
   says: ({ ops, seconds }) => {
     const [[bound, most]] = facts.byBound(ops);
     return (
-      "Each op stands at the arithmetic it does per byte that reaches a memory level and at the speed it is priced at; " +
+      "Each op stands at the arithmetic it does per byte that reaches a memory level and at the speed that is predicted; " +
       "larger marks take more time, solid ones lie under the ceiling that holds them back. " +
       `${format.percent(most / seconds)} of the step is bound by ${bound}: ` +
       `${advice[bound] ?? `only fewer bytes from ${bound} make it shorter, faster arithmetic does not`}.`

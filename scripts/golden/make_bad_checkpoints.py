@@ -31,7 +31,7 @@ def write_configs():
     write("config_deep", "/config.json:2: nested deeper than 64 levels; flatten the file",
           '{"model_type": "llama",\n "rope_scaling": {"a": ' + 70 * "[" + 70 * "]" + "}}\n")
     write("config_long_value", f"/config.json:1: 'model_type' '{200 * 'x'}...' is not known, and its config.json has no "
-          "hidden_size to price it by; nearest that can be priced: llama-3-8b", f'{{"model_type": "{400 * "x"}"}}\n')
+          "hidden_size to price it by; nearest that can be predicted: llama-3-8b", f'{{"model_type": "{400 * "x"}"}}\n')
     config = {key: value for key, value in CONFIG.items() if key != "hidden_size"}
     write("config_missing_size", "/config.json: 'hidden_size' is missing", json.dumps(config) + "\n")
     bad("wrong_type", "'hidden_size' must be an integer", hidden_size="8")
@@ -40,8 +40,8 @@ def write_configs():
     bad("negative", "'num_key_value_heads' must be positive, not -1", num_key_value_heads=-1)
     bad("huge", "'hidden_size' is out of range", hidden_size=2**40)
     bad("too_many_layers", "'num_hidden_layers' is out of range", num_hidden_layers=10**6)
-    bad("other_model", "'model_type' 'foo' cannot be priced: it has 8 routed experts (num_local_experts); nearest that "
-        "can be priced: qwen3-30b-a3b", num_local_experts=8, model_type="foo")
+    bad("other_model", "'model_type' 'foo' cannot be predicted: it has 8 routed experts (num_local_experts); nearest that "
+        "can be predicted: qwen3-30b-a3b", num_local_experts=8, model_type="foo")
     bad("bias_not_a_flag", "'attention_bias' must be true or false", attention_bias="yes")
     bad("activation", "'hidden_act' 'mish' is not supported (silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)", hidden_act="mish")
     bad("dtype", "'torch_dtype' 'float64' is not a supported dtype (float32, float16, bfloat16)", torch_dtype="float64")

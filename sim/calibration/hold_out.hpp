@@ -10,7 +10,7 @@
 
 namespace dculab::sim {
 
-// Told before each fit which share of them, 0 to 1, is done: the time of each grows with the steps.
+// Self before each fit which share of them, 0 to 1, is done: the time of each grows with the steps.
 using FitProgress = std::function<void(double share)>;
 
 struct HoldOutScore {

@@ -83,8 +83,8 @@ bool matters(const Machine& machine, const Parameter& parameter) {
   if (parameter.owner == Owner::program || (time != nullptr && *time == &Overheads::timed_call)) return false;
   const auto* share = std::get_if<double Sustained::*>(&parameter.member);
   if (share != nullptr && *share == &Sustained::peer_link) return machine.peer_link.has_value();
-  return share == nullptr || *share != &Sustained::refill_bandwidth ||
-         std::ranges::any_of(machine.memory, [](const MemoryLevel& level) { return level.kept_for > Seconds{}; });
+  return share == nullptr || *share != &Sustained::cold_miss_bandwidth ||
+         std::ranges::any_of(machine.memory, [](const MemoryLevel& level) { return level.retention_time > Seconds{}; });
 }
 
 double get(const Machine& machine, const Parameter& parameter) {

@@ -24,8 +24,8 @@ struct Parameter : Prior {
 // Whether the value is known, not a prior: each kernel of our own engine is counted.
 [[nodiscard]] bool is_known(const Machine& machine, const Parameter& parameter);
 
-// Whether steps measured on this machine can identify it: refills only where strangers share a cache, the overhead of
-// calls that are timed alone never, nor launches per kernel, which look like a longer launch.
+// Whether steps measured on this machine can identify it: cold misses only where other tenants share a cache, the
+// overhead of calls that are timed alone never, nor launches per kernel, which look like a longer launch.
 [[nodiscard]] bool matters(const Machine& machine, const Parameter& parameter);
 
 [[nodiscard]] double get(const Machine& machine, const Parameter& parameter);

@@ -1,7 +1,7 @@
 // A product on a GPU whose tiles are split along k, as GEMM libraries do where tiles are few.
 //
 // Into a whole number of parts, at most as many as lower/matmul.hpp says; tiles * parts workgroups run in whole rounds
-// (parallelism.hpp). What adds the parts' sums: adding_time in sim/cost/way_price.hpp.
+// (parallelism.hpp). What adds the parts' sums: split_k_reduction_time in sim/cost/way_price.hpp.
 #pragma once
 
 #include <algorithm>

@@ -39,7 +39,7 @@ class LeastOfSplits {
     const Seconds latency = mean_latencies(machine, bytes.arriving)[0];
     waiting_ = latency_time(machine, launch, finest.parallel, bytes.read, latency) * finest.parallel.concurrent;
     starting_ = starting(lowered, 1, 2);
-    adding_ = adding_time(machine, launch, 2) / 2;
+    adding_ = split_k_reduction_time(machine, launch, 2) / 2;
     const Resources one = resources(finest, 1, any), all = resources(finest, machine.compute_units, any);
     const std::size_t dram = machine.memory.size() - 1;
     compute_ = {one[kMaxMemoryLevels], all[kMaxMemoryLevels]};
@@ -63,7 +63,7 @@ class LeastOfSplits {
     const Seconds latency = waiting_ / way.parallel.concurrent, largest = std::max({compute, dram, latency});
     const Seconds before = starting(lowered_, way.parallel.rounds, way.parts);
     if (before + largest > enough) return true;
-    const Seconds left = enough - before - adding_time(lowered_.machine, lowered_.launch, way.parts);
+    const Seconds left = enough - before - split_k_reduction_time(lowered_.machine, lowered_.launch, way.parts);
     if (lowered_.norm > kPower || largest > left) return largest > left;
     const auto share = [&](Seconds time) { return std::pow(time / left, 2) * std::pow(time / left, 2); };
     return share(compute) + share(dram) + share(latency) > 1;

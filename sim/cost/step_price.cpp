@@ -13,7 +13,7 @@
 #include "sim/cost/split_price.hpp"
 #include "sim/cost/way_price.hpp"
 #include "sim/hardware/process_share.hpp"
-#include "sim/memory/driven_out.hpp"
+#include "sim/memory/cache_pollution.hpp"
 
 namespace dculab::sim {
 namespace {
@@ -77,9 +77,9 @@ struct InStep {
 }
 
 void add_refill(const Machine& machine, const Op& op, double cold_share, Bytes footprint, OpPrice& price) {
-  const BytesPerSecond bandwidth = machine.sustained.refill_bandwidth * machine.dram().bandwidth;
-  price.refill = cold_share * kept_bytes(machine, op, footprint) / bandwidth;
-  price.seconds += price.refill;
+  const BytesPerSecond bandwidth = machine.sustained.cold_miss_bandwidth * machine.dram().bandwidth;
+  price.cold_misses = cold_share * kept_bytes(machine, op, footprint) / bandwidth;
+  price.seconds += price.cold_misses;
 }
 
 [[nodiscard]] bool is_replayed(const Graphs& graphs, const Batch& batch) {

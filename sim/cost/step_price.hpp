@@ -3,9 +3,9 @@
 //   op    = launches * launch + rounds * workgroup start          (launch; a CPU op that one thread does has none)
 //         + waits for the block table * look-up / concurrent workgroups    (sim/memory/table_look_up)
 //         + loads that wait for one another * latency of the last cache
-//         + adding the sums of a product split along k            (way_price.hpp)
+//         + split-k reduction of a product split along k          (way_price.hpp)
 //         + DRAM's bytes / bandwidth, of a kernel that hides none of it     (lower::Overlap::dram_in_turn; in_turn)
-//         + cold share * bytes that caches keep between steps / refill bandwidth     (sim/memory/driven_out.hpp)
+//         + cold share * bytes that caches keep between steps / cold-miss bandwidth  (sim/memory/cache_pollution.hpp)
 //         + smooth maximum of: compute, every (other) memory level's bytes / bandwidth, latency; arithmetic hides some
 //           levels wholly, whose time is then the larger of the two
 //   hidden = memory levels from which the kernel fetches its next tile while it multiplies this one (lower::Overlap): a
@@ -55,12 +55,12 @@ struct OpPrice {
   int count = 1;  // executions in the step
   Seconds seconds;
   Bound bound;
-  double kernels = 0;  // launched
-  Seconds launch;      // kernel launches and workgroup starts
-  Seconds lookups;     // following block tables
-  Seconds chain;       // loads that wait for one another: combining split contexts
-  Seconds refill;      // of caches that others have driven its weights and KV out of
-  Seconds adding;      // the sums of a product split along k; its bound is the last cache
+  double kernels = 0;         // launched
+  Seconds launch;             // kernel launches and workgroup starts
+  Seconds lookups;            // following block tables
+  Seconds chain;              // loads that wait for one another: combining split contexts
+  Seconds cold_misses;        // of caches that others have driven its weights and KV out of
+  Seconds split_k_reduction;  // the sums of a product split along k; its bound is the last cache
   Seconds compute;
   Seconds memory;   // of the slowest level
   Seconds in_turn;  // DRAM's, of a kernel that hides none of it

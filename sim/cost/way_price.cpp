@@ -77,8 +77,8 @@ void price_starts(OpPrice& price, const Lowered& lowered, double parts) {
     largest = time;
     bound = {kind, 0};
   };
-  if (price.adding > largest) {
-    largest = price.adding;
+  if (price.split_k_reduction > largest) {
+    largest = price.split_k_reduction;
     bound.kind = BoundKind::memory;
     bound.level = std::max<std::size_t>(machine.memory.size(), 2) - 2;  // the last cache
   }
@@ -149,7 +149,7 @@ Resources resources_of(const Lowered& lowered, const OpPrice& price, const PerLe
   return resources;
 }
 
-Seconds adding_time(const Machine& machine, const lower::Launch& launch, double parts) {
+Seconds split_k_reduction_time(const Machine& machine, const lower::Launch& launch, double parts) {
   if (parts <= 1) return {};
   const std::size_t dram = machine.memory.size() - 1;
   const Bytes sums = storage(Dtype::f32, parts * launch.sums);
@@ -170,7 +170,7 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   const PerLevel<Seconds> levels = price_memory(price, lowered);
   price.memory = *std::max_element(levels.begin(), levels.end());
   price_starts(price, lowered, way.parts);
-  price.adding = adding_time(machine, launch, way.parts);
+  price.split_k_reduction = split_k_reduction_time(machine, launch, way.parts);
   Resources resources = resources_of(lowered, price, levels);
   if (launch.overlap == Overlap::dram_in_turn) price.in_turn = std::exchange(resources[machine.memory.size() - 1], {});
   const bool by_waves = launch.overlap == Overlap::waves;
@@ -180,7 +180,7 @@ OpPrice price_way(const Lowered& lowered, const Way& way) {
   const Seconds busy = by_waves || launch.overlap == Overlap::neighbours
                            ? beside_neighbours(resources, price.parallel, on_each, overlap, norm)
                            : smooth_max(std::span(std::as_const(resources)), norm);
-  price.seconds = price.launch + price.lookups + price.chain + price.adding + price.in_turn + busy;
+  price.seconds = price.launch + price.lookups + price.chain + price.split_k_reduction + price.in_turn + busy;
   price.bound = bound_of(price, machine, launch, levels);
   return price;
 }

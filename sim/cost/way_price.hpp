@@ -28,7 +28,8 @@ struct Way {
 
 // To add the F32 sums of a product's parts, which a second kernel does; none for one part:
 //
-//   adding = 2 * parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold them
+//   split-k reduction = 2 * parts * m * n * 4 bytes / what the last cache delivers, and DRAM where that does not hold
+//   them
 //
 // Once to write them and once to read them. A kernel whose parts add to y in memory (Launch::adds_in_place) takes as
 // many bytes of the last cache: GPTQ's of vLLM has lanes of four columns, two to a compare-and-swap, so each asks twice
@@ -36,7 +37,7 @@ struct Way {
 // no closed form knows: from never to once for each part in flight. Not priced. Splits fill the machine about once, so
 // all parts end and write together: there is no arithmetic left to hide it behind, as there is for a matmul's other
 // cache traffic (step_price.hpp).
-[[nodiscard]] Seconds adding_time(const Machine& machine, const lower::Launch& launch, double parts);
+[[nodiscard]] Seconds split_k_reduction_time(const Machine& machine, const lower::Launch& launch, double parts);
 
 [[nodiscard]] OpPrice price_way(const Lowered& lowered, const Way& way);
 

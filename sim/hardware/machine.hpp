@@ -44,9 +44,10 @@ struct MemoryLevel {
   double outstanding = 0;    // lines in flight that one compute unit can have towards this level; 0 = not limiting
   // Bandwidth one compute unit can draw alone; 0 = its share, bandwidth / compute units.
   BytesPerSecond bandwidth_per_unit;
-  Seconds kept_for{};  // what is not used again stays so long among strangers' data, until 1/e of it; 0 = for good
-  int ways = 0;        // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
-  int channels = 0;    // slices of a cache, channels of DRAM; 0 = not stated: then no figure follows them
+  Seconds retention_time{};  // what is not used again stays so long among other tenants' data, until 1/e of it; 0 = for
+                             // good
+  int ways = 0;              // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
+  int channels = 0;          // slices of a cache, channels of DRAM; 0 = not stated: then no figure follows them
 };
 
 // Of which inputs of a design a figure is the product.
@@ -121,9 +122,9 @@ struct Overheads {
 struct Sustained {
   double dram_bandwidth = 0.85;  // streaming reads; of matmul_dram_shares where those are known
   double cache_bandwidth = 0.80;
-  // Of DRAM's peak: how fast a step fetches what strangers drove out of a cache, on top of all else it does. The prior
-  // is what the engine reached on two virtual cores of an AMD EPYC.
-  double refill_bandwidth = 0.5;
+  // Of DRAM's peak: how fast a step fetches what other tenants drove out of a cache, on top of all else it does. The
+  // prior is what the engine reached on two virtual cores of an AMD EPYC.
+  double cold_miss_bandwidth = 0.5;
   double peer_link = 0.7;  // of peer_link, by the messages of collectives; the prior is NVLink's on A100 and H100
 };
 

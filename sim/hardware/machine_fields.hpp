@@ -82,11 +82,12 @@ inline constexpr FigureInfo kMatmulShares = figure_info<double>(
     "share of DRAM's peak bandwidth at which that kernel gets through weights that lie there; needs the kernel's "
     "`matmul_rates`; `probe` writes them",
     {.absent = "`sustained.dram_bandwidth`", .of = "memory.DRAM.bandwidth", .scaling = Scaling::to_all});
-inline constexpr FigureInfo kShortMatmulRates = figure_info<FlopsPerSecond>(
-    "short_matmul_rates",
-    "the rate with weights of 512 in-features, where the one above is of 2048: other numbers of in-features are priced "
-    "by both; needs that of the same kernel",
-    {.absent = "as `matmul_rates`"});
+inline constexpr FigureInfo kShortMatmulRates =
+    figure_info<FlopsPerSecond>("short_matmul_rates",
+                                "the rate with weights of 512 in-features, where the one above is of 2048: other "
+                                "numbers of in-features are predicted "
+                                "by both; needs that of the same kernel",
+                                {.absent = "as `matmul_rates`"});
 inline constexpr FigureInfo kShortMatmulShares = figure_info<double>(
     "short_matmul_dram_shares", "the share with weights of 512 in-features; needs that of the same kernel",
     {.absent = "as `matmul_dram_shares`", .of = "memory.DRAM.bandwidth", .scaling = Scaling::to_all});
@@ -117,8 +118,8 @@ inline constexpr auto kLevel = std::to_array<FigureField<MemoryLevel>>({
      "that one compute unit can draw alone",
      {.absent = "its share"}},
     {"kept_for",
-     &MemoryLevel::kept_for,
-     "a cache that strangers share: until 1/e is left of what is not read again. `probe` writes it",
+     &MemoryLevel::retention_time,
+     "a cache that other tenants share: until 1/e is left of what is not read again. `probe` writes it",
      {.bounds = kLatencyBounds, .absent = "it stays"}},
     {"ways",
      &MemoryLevel::ways,
@@ -181,7 +182,7 @@ inline constexpr auto kSustained = std::to_array<FigureField<Sustained>>({
      "that streams through caches reach, whatever runs",
      {.of = "memory[].bandwidth", .prior = share_prior(6, 0.40, Owner::device, 0.25)}},
     {"refill_bandwidth",
-     &Sustained::refill_bandwidth,
+     &Sustained::cold_miss_bandwidth,
      "of what others drove out of a cache",
      {.of = "memory.DRAM.bandwidth", .prior = share_prior(12, 0.50)}},
     {"peer_link",

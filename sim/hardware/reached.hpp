@@ -26,10 +26,10 @@ struct Reached {
   Seconds block_lookup{15e-9};
   // Share of the launched kernels that the plan counts; the others copy, cast and fill.
   double counted_kernels = 1;
-  // Of a short served step's time, what is not pauses: the law and its fit say how long a typical step takes,
-  // `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1 where they were
-  // not.
-  double undisturbed = 1;
+  // Share of a short served step's time without interference by other processes: the law and its fit say how long a
+  // typical step takes, `simulate` what steps take on average (sim/serving/pauses.hpp). Measured by serving requests; 1
+  // where they were not.
+  double interference_free = 1;
 };
 
 // The section of a machine file about whatever runs there.

@@ -50,7 +50,10 @@ inline constexpr auto kReached = std::to_array<FigureField<Reached>>({
      &Reached::counted_kernels,
      "of the launched kernels, that the plan counts; the others copy, cast and fill",
      {.of = "launches", .prior = share_prior(11, 0.50, Owner::program)}},
-    {"undisturbed", &Reached::undisturbed, "of a short served step's time, what is not pauses", {.of = "time"}},
+    {"undisturbed",
+     &Reached::interference_free,
+     "of a short served step's time, without interference by other processes",
+     {.of = "time"}},
 });
 
 // A figure of a stack's file; its key has the section before a dot.

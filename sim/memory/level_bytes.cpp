@@ -13,7 +13,8 @@ namespace {
 // Of the second visits to a line that two runs share, those that a shared cache does not answer.
 [[nodiscard]] double shared_lines_missed(const lower::Access& access, const Reuse& reuse, Bytes cache) {
   const double last_of_block = 1.0 / access.runs_in_step;
-  return (1 - last_of_block) * (1 - stays(reuse.burst, cache)) + last_of_block * (1 - stays(access.unique, cache));
+  return (1 - last_of_block) * (1 - hit_probability(reuse.together, cache)) +
+         last_of_block * (1 - hit_probability(access.unique, cache));
 }
 
 void add_spills(const Machine& machine, const lower::Spills& spills, const Parallelism& parallel, LevelBytes& result) {
@@ -22,7 +23,7 @@ void add_spills(const Machine& machine, const lower::Spills& spills, const Paral
     const MemoryLevel& memory = machine.memory[level];
     const double sharing = memory.scope == Scope::device ? 1 : parallel.active_units;
     result.arriving[level] += arriving;
-    arriving *= 1 - stays(parallel.concurrent / sharing * spills.between, memory.size);
+    arriving *= 1 - hit_probability(parallel.concurrent / sharing * spills.between, memory.size);
   }
 }
 

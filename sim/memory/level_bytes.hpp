@@ -3,12 +3,12 @@
 //   bytes(operand, 0)     = unique * requests * line rounding
 //   bytes(operand, l + 1) = what reuse.hpp and hit_rate.hpp leave of them, in lines of level l (of DRAM, if longer)
 //
-// Where two scattered runs share a line, the second finds it in a shared cache with the probability stays(d, cache).
-// The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = burst
+// Where two scattered runs share a line, the second finds it in a shared cache with the probability hit_probability(d,
+// cache). The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = burst
 // (hit_rate.hpp). After the last head comes whichever block lies there: d = unique, the operand's other runs.
 //
 // Values for which a kernel has no registers (Launch::spills) come on top: from the L1 on, what a cache has lost since
-// their last visit, stays(workgroups that share it * between, cache).
+// their last visit, hit_probability(workgroups that share it * between, cache).
 //
 // Held against the replay of the kernels' own addresses: docs/reference/cache-replay.md.
 #pragma once

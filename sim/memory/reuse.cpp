@@ -98,8 +98,8 @@ std::array<Reuse, kMaxOperands> reuse_of(const Machine& machine, const Op& op, c
     reuse.compute_units = machine.compute_units;
     const bool swept = launch.product && access.unique < footprint.largest_read;
     reuse.own = footprint.workgroup + (swept ? access.unique : Bytes{});
-    reuse.burst = drift_of(launch) * footprint.in_flight;
-    reuse.sweep = footprint.in_flight + (swept ? access.unique : Bytes{});
+    reuse.together = drift_of(launch) * footprint.in_flight;
+    reuse.temporal = footprint.in_flight + (swept ? access.unique : Bytes{});
     set_first_touch(reuse, machine.compute_units, op, access, step_footprint);
     if (!launch.comes_back) reuse.local_share = 0;
   }

@@ -104,25 +104,26 @@ class Descent {
     const double visits = place_.visits(stream_);
     const Bytes residents = place_.per_unit * (stream_.between > Bytes{} ? stream_.between : footprint_.workgroup);
     if (stream_.workgroups > 1) asks_.others = std::min(asks_.others, others_missed(cache, visits, residents));
-    if (asks_.again > 0) asks_.again *= 1 - stays(residents, capacity);
+    if (asks_.again > 0) asks_.again *= 1 - hit_probability(residents, capacity);
     if (stream_.rest != RestOfLine::same_workgroup) return;
     const double distinct = place_.per_unit * std::min(1.0, visits / stream_.workgroups);
     const Bytes step = std::max(1.0, distinct) * step_in(cache.line);
-    asks_.rest_of_line *= 1 - stays(step, capacity * reachable(cache));
+    asks_.rest_of_line *= 1 - hit_probability(step, capacity * reachable(cache));
   }
 
   void pass_shared(const MemoryLevel& cache, Bytes first_distance) {
     const Bytes capacity = cache.size;
-    asks_.first *= 1 - stays(first_distance, capacity);
+    asks_.first *= 1 - hit_probability(first_distance, capacity);
     if (is_asked_once()) return;
-    const double burst_missed = 1 - stays(kDrift * footprint_.in_flight, capacity);
-    if (asks_.others > 0) asks_.others = others_missed(capacity, burst_missed);
+    const double together_missed = 1 - hit_probability(kDrift * footprint_.in_flight, capacity);
+    if (asks_.others > 0) asks_.others = others_missed(capacity, together_missed);
     if (asks_.again > 0)
-      asks_.again *= 1 - stays(std::min(footprint_.distinct * stream_.between, footprint_.in_flight), capacity);
-    if (stream_.rest == RestOfLine::neighbours) asks_.rest_of_line *= burst_missed;
+      asks_.again *=
+          1 - hit_probability(std::min(footprint_.distinct * stream_.between, footprint_.in_flight), capacity);
+    if (stream_.rest == RestOfLine::neighbours) asks_.rest_of_line *= together_missed;
     if (stream_.rest != RestOfLine::same_workgroup) return;
     const Bytes step = std::min(footprint_.distinct * step_in(cache.line), footprint_.in_flight);
-    asks_.rest_of_line *= 1 - stays(step, capacity);
+    asks_.rest_of_line *= 1 - hit_probability(step, capacity);
   }
 
  private:
@@ -134,18 +135,20 @@ class Descent {
   [[nodiscard]] double others_missed(const MemoryLevel& of_unit, double visits, Bytes residents) const {
     const double firsts = std::min(visits, place_.units);
     const Bytes drift = std::max(kDrift * residents, kInstruction);
-    const double together = (stream_.workgroups - visits) * (1 - stays(drift, of_unit.size * reachable(of_unit)));
-    const double later = (visits - firsts) * (1 - stays(place_.per_unit * footprint_.workgroup, of_unit.size));
+    const double together =
+        (stream_.workgroups - visits) * (1 - hit_probability(drift, of_unit.size * reachable(of_unit)));
+    const double later =
+        (visits - firsts) * (1 - hit_probability(place_.per_unit * footprint_.workgroup, of_unit.size));
     return firsts - 1 + together + later;
   }
 
-  [[nodiscard]] double others_missed(Bytes shared, double burst_missed) const {
+  [[nodiscard]] double others_missed(Bytes shared, double together_missed) const {
     const double asked = 1 + asks_.others;
     const double concurrent = std::clamp(place_.sharers(stream_) * asked / stream_.workgroups, 1.0, asked);
     const bool swept = stream_.unique < footprint_.largest;
-    const double bursts = asked - asked / concurrent, sweeps = asked / concurrent - 1;
-    const Bytes sweep = footprint_.in_flight + (swept ? stream_.unique : Bytes{});
-    return sweeps * (1 - stays(sweep, shared)) + bursts * burst_missed;
+    const double together = asked - asked / concurrent, temporal = asked / concurrent - 1;
+    const Bytes distance = footprint_.in_flight + (swept ? stream_.unique : Bytes{});
+    return temporal * (1 - hit_probability(distance, shared)) + together * together_missed;
   }
 
   // Of a unit's cache, whose sets take turns line by line, the share that pieces of rows `pitch` apart come to lie in:

@@ -1,6 +1,7 @@
 // How long a request takes with nobody else there, on the same deployment: its prompt in chunks of
 // max_num_batched_tokens, the KV cache's way to a decode replica if it has one, and a decode for each further token.
-// Nothing of the prompt is cached. Where strangers use the machine's caches too, the request comes after a long rest.
+// Nothing of the prompt is cached. Where other tenants use the machine's caches too, the request comes after a long
+// rest.
 //
 // Every context is priced once, when it is first asked for: memory grows with the longest context, not with requests.
 #pragma once

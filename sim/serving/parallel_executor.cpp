@@ -35,9 +35,9 @@ ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
   for (std::size_t index = 0; index < price.ops.size(); ++index) {
     const OpPrice& op = price.ops[index];
     const Seconds time = op.all_executions();
-    const Seconds refill = op.count * op.refill;
-    add("cold caches", refill);
-    add(name(op.bound, machine_), time - refill);
+    const Seconds cold_misses = op.count * op.cold_misses;
+    add("cold caches", cold_misses);
+    add(name(op.bound, machine_), time - cold_misses);
     const Op& planned = plan.ops[index];
     (planned.stage == Stage::before_layers ? work.before_layers
      : planned.stage == Stage::layer       ? work.layers[planned.layer_kind]

@@ -1,6 +1,6 @@
 // What others take from a served step: other processes, the host of a virtual machine.
 //
-//   pauses = (1 / undisturbed - 1) * price / (1 + price / 100 ms)
+//   pauses = (1 / interference_free - 1) * price / (1 + price / 100 ms)
 //
 // A price is that of a typical step. Most short steps meet no pause and some a long one, so that on average they take
 // longer than typical; a long step typically has its share of pauses in it already. 100 ms is an assumption, chosen

@@ -18,7 +18,7 @@
 #include "model/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/memory/driven_out.hpp"
+#include "sim/memory/cache_pollution.hpp"
 #include "sim/serving/pauses.hpp"
 
 namespace dculab::sim {
@@ -51,7 +51,7 @@ class SimulatedExecutor : public Executor {
   [[nodiscard]] Seconds copies() const { return copies_; }  // of its duration, as are the swaps
   [[nodiscard]] Seconds swaps() const { return swaps_; }
   [[nodiscard]] Seconds pauses() const {
-    return (1 / machine_.stack.reached.undisturbed - 1) * open_to_pauses(price_.seconds);
+    return (1 / machine_.stack.reached.interference_free - 1) * open_to_pauses(price_.seconds);
   }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 

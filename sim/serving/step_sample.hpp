@@ -13,7 +13,7 @@
 namespace dculab::sim {
 
 inline constexpr std::size_t kSampledSteps = 1024;  // of a run: enough to tell whether its steps extrapolate
-inline constexpr std::size_t kPricedSteps = 16;     // of these: enough to tell what figures they lean on
+inline constexpr std::size_t kPricedSteps = 16;     // of these: enough for their input sensitivity
 
 // Every n-th step, n the power of two with which at most `most` are kept.
 class StepSample {

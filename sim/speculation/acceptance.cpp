@@ -63,7 +63,7 @@ std::vector<std::string> problems(const Acceptance& acceptance, const DraftShape
   std::vector<std::string> found;
   if (acceptance.by_depth.empty() && acceptance.by_rank.empty())
     found.emplace_back(
-        "acceptance: missing; how often drafted tokens are accepted is known of the models, not of prices");
+        "acceptance: missing; how often drafted tokens are accepted is known of the models, not of predicted times");
   if (!are_rates(acceptance.by_depth) || !are_rates(acceptance.by_rank))
     found.emplace_back("acceptance: rates must be from 0 to 1");
   const int width = shape.width();

@@ -20,7 +20,7 @@ constexpr Bytes kValue{8};  // of a benchmark's loads, F64
     const MemoryLevel& level = machine.memory[index];
     arriving[index] = here;
     const bool passes = probe.kind == ProbeKind::copy && level.scope == Scope::compute_unit;
-    if (!passes) here *= 1 - stays(probe.bytes, level.size);
+    if (!passes) here *= 1 - hit_probability(probe.bytes, level.size);
   }
   return arriving;
 }

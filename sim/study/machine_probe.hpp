@@ -1,8 +1,8 @@
 // What benchmarks of the hardware alone find: figures of a machine and the shares of them that are sustained.
 //
 //   copy         launch + slowest level's bytes / (bandwidth * share); the bytes, read and written, are touched again
-//                and again, so that shared caches keep stays() of them (sim/memory/hit_rate.hpp). `threads` a unit that
-//                have one value of 8 bytes in flight each: at most units * threads * 8 B / latency of DRAM
+//                and again, so that shared caches keep hit_probability() of them (sim/memory/hit_rate.hpp). `threads` a
+//                unit that have one value of 8 bytes in flight each: at most units * threads * 8 B / latency of DRAM
 //   cache_read   the same without the launch, and with private caches: each unit reads all of the bytes
 //   cache_chase  one load after the other: the mean latency of the levels that answer
 //   send         start + hop + bytes / (link * share), from one device to another

@@ -13,7 +13,7 @@ namespace {
   return std::max(op.flops / peak, bytes / machine.dram().bandwidth);
 }
 
-[[nodiscard]] Seconds roofline(const Machine& machine, const RecipeStep& step) {
+[[nodiscard]] Seconds roofline(const Machine& machine, const RunStep& step) {
   Seconds total;
   for (const Op& op : step.plan.ops)
     if (op.devices == 1) total += op.count * roofline(machine, op, op.unique_bytes());
@@ -24,10 +24,10 @@ namespace {
 
 Seconds naive_roofline(const Machine& machine, const Op& op) { return roofline(machine, op, op.unique_bytes()); }
 
-Seconds naive_roofline(const Machine& machine, const Recipe& recipe) {
-  if (recipe.probe) return probe_floor(machine, *recipe.probe);
+Seconds naive_roofline(const Machine& machine, const MeasuredRun& measured_run) {
+  if (measured_run.probe) return probe_floor(machine, *measured_run.probe);
   Seconds total;
-  for (const RecipeStep& step : recipe.steps) total += step.times * roofline(machine, step);
+  for (const RunStep& step : measured_run.steps) total += step.times * roofline(machine, step);
   return total;
 }
 

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "sim/hardware/machine.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 
 namespace dculab::sim {
 
 [[nodiscard]] Seconds naive_roofline(const Machine& machine, const Op& op);  // one execution
-[[nodiscard]] Seconds naive_roofline(const Machine& machine, const Recipe& recipe);
+[[nodiscard]] Seconds naive_roofline(const Machine& machine, const MeasuredRun& measured_run);
 
 }  // namespace dculab::sim

@@ -85,11 +85,11 @@ OfflineRun offline_run(const Machine& machine, const ModelShape& model, const En
   if (run.batch == 0) return run;
   const int prompts = std::clamp(options.max_num_batched_tokens / work.prompt_tokens, 1, run.batch);
   const double requests = work.requests;
-  run.recipe.steps.push_back(
+  run.measured_run.steps.push_back(
       {plan_step(model, options, uniform_batch(Phase::prefill, prompts, work.prompt_tokens)), requests / prompts});
-  run.recipe.steps.push_back(
+  run.measured_run.steps.push_back(
       {plan_step(model, options, decode_batch(work, run.batch)), requests * work.output_tokens / run.batch});
-  run.total_time = price_recipe(machine, run.recipe);
+  run.total_time = price_run(machine, run.measured_run);
   const double seconds = run.total_time.value();
   run.latency_mean = run.total_time * (run.batch / requests);
   run.requests_per_second = requests / seconds;
@@ -98,9 +98,9 @@ OfflineRun offline_run(const Machine& machine, const ModelShape& model, const En
   return run;
 }
 
-std::map<std::string, Seconds> recipe_shares(const Machine& machine, const Recipe& recipe) {
+std::map<std::string, Seconds> recipe_shares(const Machine& machine, const MeasuredRun& measured_run) {
   std::map<std::string, Seconds> shares;
-  for (const RecipeStep& step : recipe.steps) {
+  for (const RunStep& step : measured_run.steps) {
     const StepPrice price = price_step(machine, step.plan);
     shares["host"] += step.times * price.host;
     for (std::size_t index = 0; index < price.ops.size(); ++index) {

@@ -9,7 +9,7 @@
 //   rates         = requests, requests * (prompt + output), requests * output, each / total time
 //
 // What it leaves out: the first and the last moments, when the batch is not full; that lengths differ; preemption;
-// prefill and decode in one step. A simulation of the scheduler has them (serving_recipe.hpp).
+// prefill and decode in one step. A simulation of the scheduler has them (serving_run.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 #include "core/engine_options.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 
 namespace dculab::sim {
 
@@ -39,8 +39,8 @@ enum class BatchLimit : std::uint8_t { requests, max_num_seqs, memory };
 [[nodiscard]] std::string_view name(BatchLimit limit);
 
 struct OfflineRun {
-  Recipe recipe;  // timed is the whole run
-  int batch = 0;  // sequences that decode together; 0: not one fits, and nothing else is filled in
+  MeasuredRun measured_run;  // timed is the whole run
+  int batch = 0;             // sequences that decode together; 0: not one fits, and nothing else is filled in
   BatchLimit limit = BatchLimit::requests;
   Seconds total_time;
   Seconds latency_mean;
@@ -60,8 +60,8 @@ struct OfflineRun {
 // A decode step of `batch` sequences whose contexts are spread evenly.
 [[nodiscard]] Batch decode_batch(const OfflineRequests& work, int batch);
 
-// The time of a recipe by what it is spent on and what limits that: "matmul, compute" -> seconds, "host" -> seconds.
+// The time of a run by what it is spent on and what limits that: "matmul, compute" -> seconds, "host" -> seconds.
 // What is spent on is "matmul", "attention" or "other".
-[[nodiscard]] std::map<std::string, Seconds> recipe_shares(const Machine& machine, const Recipe& recipe);
+[[nodiscard]] std::map<std::string, Seconds> recipe_shares(const Machine& machine, const MeasuredRun& measured_run);
 
 }  // namespace dculab::sim

@@ -21,7 +21,7 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
 
 [[nodiscard]] std::vector<PointGroup> groups_of(const MeasuredPoint& point) {
   std::vector<PointGroup> groups =
-      point.recipe->probe ? groups_of_device(*point.machine) : sim::groups_of(*point.machine);
+      point.measured_run->probe ? groups_of_device(*point.machine) : sim::groups_of(*point.machine);
   groups.push_back(group_of_source(point.source, point.clock));
   return groups;
 }
@@ -29,7 +29,7 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
 // Measurements that each row counts as: n rows whose errors are alike tell as much as n / (1 + (n - 1) kAlike).
 [[nodiscard]] std::vector<double> counts_of(std::span<const MeasuredPoint> points) {
   const auto series = [](const MeasuredPoint& point) {
-    return std::tuple(point.source, point.machine->name, point.machine->stack.name, kind_of(*point.recipe));
+    return std::tuple(point.source, point.machine->name, point.machine->stack.name, kind_of(*point.measured_run));
   };
   std::map<decltype(series(points[0])), double> sizes;
   for (const MeasuredPoint& point : points) ++sizes[series(point)];
@@ -38,19 +38,19 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
   return counts;
 }
 
-[[nodiscard]] Seconds price_at(const Machine& machine, const Recipe& recipe, double log_factor) {
-  return std::exp(log_factor) * price_recipe(machine, recipe);
+[[nodiscard]] Seconds price_at(const Machine& machine, const MeasuredRun& measured_run, double log_factor) {
+  return std::exp(log_factor) * price_run(machine, measured_run);
 }
 
 // d log(time) / d theta, behind theta over `step`, where shares that reach 1 still have one.
-[[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta, const Recipe& recipe,
-                                            Seconds time, double step) {
+[[nodiscard]] std::vector<double> slopes_at(const Machine& base, const std::vector<double>& theta,
+                                            const MeasuredRun& measured_run, Seconds time, double step) {
   std::vector<double> slopes;
   Machine machine = moved(base, theta);
   for (const Parameter& parameter : parameters()) {
     const double value = get(machine, parameter);
     set(machine, parameter, value * std::exp(-step * freedom(base, parameter)));
-    slopes.push_back(std::log(time / price_at(machine, recipe, theta.back())) / step);
+    slopes.push_back(std::log(time / price_at(machine, measured_run, theta.back())) / step);
     set(machine, parameter, value);
   }
   slopes.push_back(1);
@@ -59,10 +59,10 @@ constexpr double kAlike = 0.05;     // correlation of errors of rows that one so
 
 [[nodiscard]] RowSlope row_at(const MeasuredPoint& point, double sigma, double count, const std::vector<double>& theta,
                               double step) {
-  const Seconds time = price_at(moved(*point.machine, theta), *point.recipe, theta.back());
+  const Seconds time = price_at(moved(*point.machine, theta), *point.measured_run, theta.back());
   RowSlope row{std::log(time / point.time) / sigma, {}, count};
   if (step == 0) return row;
-  row.slope = slopes_at(*point.machine, theta, *point.recipe, time, step);
+  row.slope = slopes_at(*point.machine, theta, *point.measured_run, time, step);
   for (double& slope : row.slope) slope /= sigma;
   return row;
 }
@@ -161,7 +161,8 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
     for (std::size_t group = 0; group < grouped.groups.size(); ++group)
       if (grouped.distances[group] == distance) left_out.push_back(group);
     for (const auto& [row, residual] : fit.leave_out(left_out, values))
-      table.add(distance, vendor_name(*points[row].machine), kind_of(*points[row].recipe), residual * sigmas[row]);
+      table.add(distance, vendor_name(*points[row].machine), kind_of(*points[row].measured_run),
+                residual * sigmas[row]);
   }
   return table;
 }
@@ -186,11 +187,11 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
   points_ = static_cast<int>(points.size());
   for (std::size_t row = 0; row < points.size(); ++row) {
     const MeasuredPoint& point = points[row];
-    const std::string stack = point.recipe->probe ? "" : point.machine->stack.name;
+    const std::string stack = point.measured_run->probe ? "" : point.machine->stack.name;
     std::set<std::string_view>& moving = moving_[{point.machine->name, stack}];
     for (std::size_t figure = 0; figure < parameters().size(); ++figure)
       if (fit_->rows()[row].slope[figure] != 0) moving.insert(parameters()[figure].key);
-    if (point.recipe->probe) continue;
+    if (point.measured_run->probe) continue;
     ++rows_[{point.machine->name, stack}];
     hosts_.emplace(stack, point.machine->overheads);
   }

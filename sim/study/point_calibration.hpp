@@ -29,8 +29,8 @@
 #include "sim/calibration/crossed_effects.hpp"
 #include "sim/calibration/parameters.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/study/measured_run.hpp"
 #include "sim/study/point_intervals.hpp"
-#include "sim/study/recipe.hpp"
 
 namespace dculab::sim {
 
@@ -38,14 +38,14 @@ struct MeasuredPoint {
   std::string source;
   std::string clock{};               // the state that the source tells, "" if none
   const Machine* machine = nullptr;  // as its file has it, with the stack that ran
-  const Recipe* recipe = nullptr;
+  const MeasuredRun* measured_run = nullptr;
   Seconds time;
   double spread = 0;  // of the measurement, relative, as its publication admits
 };
 
 class PointCalibration {
  public:
-  // Precondition: at least 1 point; none is below its recipe_floor.
+  // Precondition: at least 1 point; none is below its run_floor.
   explicit PointCalibration(std::span<const MeasuredPoint> points);
 
   // A machine's file with what was learned of the device; what `machine.stack` reaches there; and a stack's file with

@@ -41,11 +41,11 @@ void add_ops(const StepPlan& plan, const StepPrice& price, std::map<std::string,
 
 // Sums the steps up, and what they spend.
 void add_up(const Machine& machine, double factor, ServicePool& pool) {
-  for (RecipeStep& step : pool.recipe.steps) {
+  for (RunStep& step : pool.measured_run.steps) {
     step.times *= factor;
-    pool.steps += step.times * price_recipe_step(machine, step);
+    pool.steps += step.times * price_run_step(machine, step);
     for (const auto& [term, time] : step_terms(machine, step)) pool.terms[term] += step.times / factor * time;
-    pool.terms["rebalancing"] += (1 - 1 / factor) * step.times * price_recipe_step(machine, step);
+    pool.terms["rebalancing"] += (1 - 1 / factor) * step.times * price_run_step(machine, step);
   }
 }
 
@@ -82,9 +82,9 @@ void add_up(const Machine& machine, double factor, ServicePool& pool) {
   pool.tokens = std::int64_t{pool.batch} * added;
   for (int done = 0; done < added; done += most) {
     const int chunk = std::min(most, added - done);
-    pool.recipe.steps.push_back(recipe_step(part, options,
-                                            prefill_batch(pool.batch, hits + done, chunk, done + chunk == added),
-                                            devices.experts.micro_batches, 1));
+    pool.measured_run.steps.push_back(run_step(part, options,
+                                               prefill_batch(pool.batch, hits + done, chunk, done + chunk == added),
+                                               devices.experts.micro_batches, 1));
   }
   add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
   const double prompts = pool.batch;
@@ -106,8 +106,8 @@ void add_up(const Machine& machine, double factor, ServicePool& pool) {
   pool.batch = static_cast<int>(std::min<std::int64_t>(fit, options.max_num_seqs));
   if (pool.batch < 1) return pool;
   pool.tokens = pool.batch;
-  pool.recipe.steps.push_back(
-      recipe_step(part, options, decode_batch(work, pool.batch), devices.experts.micro_batches, 1));
+  pool.measured_run.steps.push_back(
+      run_step(part, options, decode_batch(work, pool.batch), devices.experts.micro_batches, 1));
   add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
   pool.tokens_per_second = pool.batch / pool.period().value() * groups_of_a_node(devices, machine);
   return pool;
@@ -126,7 +126,7 @@ PoolBound bound_of(const ServicePool& pool) {
   return {largest, pool.term(largest) / pool.steps};
 }
 
-std::map<std::string, Seconds> step_terms(const Machine& machine, const RecipeStep& step) {
+std::map<std::string, Seconds> step_terms(const Machine& machine, const RunStep& step) {
   std::map<std::string, Seconds> terms;
   const StepPrice first = price_step(machine, step.plan);
   add_ops(step.plan, first, terms);

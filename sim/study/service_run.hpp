@@ -27,7 +27,7 @@ struct ServicePool {
   int batch = 0;  // sequences, or prompts, of a group in a step; 0: not one fits, and nothing else is filled in
   std::int64_t tokens = 0;  // that a group computes in a step
   BatchLimit limit = BatchLimit::max_num_seqs;
-  Recipe recipe;  // of the steps between two answers of a group
+  MeasuredRun measured_run;  // of the steps between two answers of a group
   Seconds steps;
   Seconds reading, sending;                // KV of the same requests
   double tokens_per_second = 0;            // of a node: prompt tokens with hits, or output tokens
@@ -62,6 +62,6 @@ struct PoolBound {
 
 // What a step spends its time on: all of kPoolTerms but the last, "dispatch and combine" as far as nothing hides it.
 // Beside these "hidden exchange".
-[[nodiscard]] std::map<std::string, Seconds> step_terms(const Machine& machine, const RecipeStep& step);
+[[nodiscard]] std::map<std::string, Seconds> step_terms(const Machine& machine, const RunStep& step);
 
 }  // namespace dculab::sim

@@ -10,13 +10,13 @@ namespace dculab::study {
 namespace {
 
 // Of all that fits and runs there.
-[[nodiscard]] std::vector<const sim::Recipe*> recipes_of(const std::vector<ComparedPoint>& points,
-                                                         const sim::Machine& machine) {
-  std::vector<const sim::Recipe*> recipes;
+[[nodiscard]] std::vector<const sim::MeasuredRun*> recipes_of(const std::vector<ComparedPoint>& points,
+                                                              const sim::Machine& machine) {
+  std::vector<const sim::MeasuredRun*> measured_runs;
   for (const ComparedPoint& point : points)
     for (const VariantCost& cost : point.costs)
-      if (cost.fits() && is_run_by(cost, machine)) recipes.push_back(&cost.recipe);
-  return recipes;
+      if (cost.fits() && is_run_by(cost, machine)) measured_runs.push_back(&cost.measured_run);
+  return measured_runs;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ ComparisonStudy compare_variants(const config::Scenario& scenario, const std::ve
     found.points = compared_points(scenario, study.sweep, name, found.machine);
     found.scores = score_reported(found.points, scenario);
     found.best = best_variants(found.points, scenario, found.machine);
-    found.leanings = sim::leanings(found.machine, recipes_of(found.points, found.machine));
+    found.input_sensitivities = sim::input_sensitivities(found.machine, recipes_of(found.points, found.machine));
   }
   return study;
 }

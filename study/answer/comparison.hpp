@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/hardware/machine.hpp"
 #include "study/decide/best_variants.hpp"
 #include "study/evaluate/compared_points.hpp"
@@ -19,9 +19,10 @@ namespace dculab::study {
 struct Comparison {
   sim::Machine machine;
   std::vector<ComparedPoint> points{};
-  std::vector<ReportedScore> scores{};                  // of what was published, at the points that it belongs to
-  std::vector<BestVariant> best{};                      // where nothing was published
-  std::optional<std::vector<sim::Leaning>> leanings{};  // of all that fits and runs there; nothing: none does
+  std::vector<ReportedScore> scores{};  // of what was published, at the points that it belongs to
+  std::vector<BestVariant> best{};      // where nothing was published
+  std::optional<std::vector<sim::InputSensitivity>>
+      input_sensitivities{};  // of all that fits and runs there; nothing: none does
 };
 
 // On each of them.

@@ -47,12 +47,12 @@ void judge_drafts(const config::Scenario& scenario, Prediction& prediction) {
 
 }  // namespace
 
-Prediction predict(const config::Scenario& scenario, Leanings leanings) {
+Prediction predict(const config::Scenario& scenario, InputSensitivities input_sensitivities) {
   refuse_unsupported(scenario);
-  return predict(scenario, resolve_machine(scenario, scenario.machines.front()), leanings);
+  return predict(scenario, resolve_machine(scenario, scenario.machines.front()), input_sensitivities);
 }
 
-Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leanings leanings) {
+Prediction predict(const config::Scenario& scenario, sim::Machine machine, InputSensitivities input_sensitivities) {
   refuse_unsupported(scenario);
   Prediction prediction;
   prediction.machine = std::move(machine);
@@ -73,10 +73,11 @@ Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leani
   if (prediction.shares_experts)
     prediction.micro_batches =
         sim::two_micro_batches(prediction.machine, prediction.model, prediction.options, prediction.plan.batch);
-  if (leanings == Leanings::found)
-    prediction.leanings = sim::leanings(prediction.machine, [&prediction](const sim::Machine& candidate) {
-      return std::vector<Seconds>{sim::price_step(candidate, prediction.plan).seconds};
-    });
+  if (input_sensitivities == InputSensitivities::found)
+    prediction.input_sensitivities =
+        sim::input_sensitivities(prediction.machine, [&prediction](const sim::Machine& candidate) {
+          return std::vector<Seconds>{sim::price_step(candidate, prediction.plan).seconds};
+        });
   prediction.warnings = warnings_of(prediction);
   return prediction;
 }

@@ -9,11 +9,11 @@
 #include "config/scenario_file.hpp"
 #include "core/step_plan.hpp"
 #include "sim/calibration/confidence.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 #include "study/decide/speculation_advice.hpp"
 
 namespace dculab::study {
@@ -28,7 +28,7 @@ struct Prediction {
   sim::StepPrice price;
   sim::Confidence confidence;
   sim::Capacity capacity;
-  std::vector<sim::Leaning> leanings;
+  std::vector<sim::InputSensitivity> input_sensitivities;
   bool shares_experts = false;                          // over several devices
   double rebalancing = 1;                               // sim::rebalancing_factor, which no step has
   std::optional<sim::TwoMicroBatches> micro_batches{};  // then, where the step has tokens for two
@@ -37,13 +37,15 @@ struct Prediction {
   std::vector<std::string> warnings{};  // what makes the figures less than they seem
 };
 
-// What the step leans on takes tens of prices more than the step.
-enum class Leanings : std::uint8_t { found, left_out };
+// Input sensitivities take tens of times as long as the step alone.
+enum class InputSensitivities : std::uint8_t { found, left_out };
 
 // Of the scenario's step on its first machine. Throws InputError for what the price of a step does not answer, and for
 // what the machine's stack does not serve.
-[[nodiscard]] Prediction predict(const config::Scenario& scenario, Leanings leanings = Leanings::found);
+[[nodiscard]] Prediction predict(const config::Scenario& scenario,
+                                 InputSensitivities input_sensitivities = InputSensitivities::found);
 // The same on `machine`, which resolve_machine made of the scenario's first.
-[[nodiscard]] Prediction predict(const config::Scenario& scenario, sim::Machine machine, Leanings leanings);
+[[nodiscard]] Prediction predict(const config::Scenario& scenario, sim::Machine machine,
+                                 InputSensitivities input_sensitivities);
 
 }  // namespace dculab::study

@@ -76,9 +76,9 @@ namespace {
 }
 
 // Of each machine, as its first simulation has it: the steps of all that have it so.
-[[nodiscard]] std::vector<SimulationLeanings> simulation_leanings(const std::vector<Simulation>& all) {
+[[nodiscard]] std::vector<SimulationSensitivities> simulation_sensitivities(const std::vector<Simulation>& all) {
   constexpr std::size_t kMost = 16;  // simulations of a machine
-  std::vector<SimulationLeanings> found;
+  std::vector<SimulationSensitivities> found;
   std::set<std::string> names;
   for (std::size_t index = 0; index < all.size(); ++index) {
     const Simulation& first = all[index];
@@ -87,7 +87,7 @@ namespace {
     for (const Simulation& each : all)
       if (each.machine == first.machine && of_machine.size() < kMost && machine_choices(each) == machine_choices(first))
         of_machine.push_back(&each);
-    found.push_back({index, sim::leanings(first.server.machine, step_prices(of_machine))});
+    found.push_back({index, sim::input_sensitivities(first.server.machine, step_prices(of_machine))});
   }
   return found;
 }
@@ -131,7 +131,7 @@ SimulationAnswer answer_simulation(const SimulationQuestion& question, const Sim
     answer.choice = choose_point(asked, all, scenario, options.threads);
   if (asked.size() == 1 && intervals == SimulatedIntervals::of_single_point)
     add_intervals(*asked.front().point, options.threads, all.front());
-  answer.leanings = simulation_leanings(all);
+  answer.input_sensitivities = simulation_sensitivities(all);
   answer.machines = machines_of(scenario, asked);
   return answer;
 }

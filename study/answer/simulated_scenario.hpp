@@ -10,7 +10,7 @@
 
 #include "config/scenario_file.hpp"
 #include "model/trace.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/hardware/machine.hpp"
 #include "study/decide/drawn_requests.hpp"
 #include "study/evaluate/simulation.hpp"
@@ -43,10 +43,10 @@ struct SweepChoice {
   bool sweeps_heads = false;                  // of which no objective can choose
 };
 
-// What the steps of a machine lean on, over the simulations there that have it as the first of them.
-struct SimulationLeanings {
+// Input sensitivities of the steps of a machine, over the simulations there that have it as the first of them.
+struct SimulationSensitivities {
   std::size_t simulation = 0;  // the first
-  std::vector<sim::Leaning> leanings;
+  std::vector<sim::InputSensitivity> input_sensitivities;
 };
 
 struct SimulationAnswer {
@@ -54,8 +54,8 @@ struct SimulationAnswer {
   std::vector<std::string> refused;                 // refused_kv() of their servers; a reason may come several times
   std::optional<std::vector<std::size_t>> front{};  // of the simulations, where scenario.pareto asks for it
   std::optional<SweepChoice> choice{};              // where the scenario has an objective
-  std::vector<SimulationLeanings> leanings{};       // one of each machine
-  std::vector<sim::Machine> machines{};             // without what the sweep changes
+  std::vector<SimulationSensitivities> input_sensitivities{};  // one of each machine
+  std::vector<sim::Machine> machines{};                        // without what the sweep changes
 };
 
 // Of which simulation's figures intervals are asked for: of one alone, whose requests are then served twice more.

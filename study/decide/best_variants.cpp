@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/calibration/confidence.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 
 namespace dculab::study {
 namespace {
@@ -49,7 +49,7 @@ struct Contestant {
                      .figure = figure_of(cost, metric)}};
   if (cost.fits())
     result.evaluated.shifts = sim::prior_shifts(cost.machine, [&cost](const sim::Machine& moved) {
-      return Seconds(1 / sim::price_recipe(moved, cost.recipe).value());
+      return Seconds(1 / sim::price_run(moved, cost.measured_run).value());
     });
   return result;
 }

@@ -80,12 +80,13 @@ std::vector<DesignStudy> study_designs(const config::Scenario& scenario, const s
   const std::vector<Design> designs = designs_of(scenario, points);
   std::vector<DesignStudy> studies;
   for (const std::string& name : machines) {
-    DesignStudy study{.own = resolve_machine(scenario, name), .designs = {}, .leanings = {}};
+    DesignStudy study{.own = resolve_machine(scenario, name), .designs = {}, .input_sensitivities = {}};
     for (const Design& design : designs)
       study.designs.push_back(decide_design(design, resolve_machine(*design.points.front(), name)));
-    study.leanings = sim::leanings(study.own, [&plan = study.designs.front().plan](const sim::Machine& machine) {
-      return std::vector<Seconds>{sim::price_step(machine, plan).seconds};
-    });
+    study.input_sensitivities =
+        sim::input_sensitivities(study.own, [&plan = study.designs.front().plan](const sim::Machine& machine) {
+          return std::vector<Seconds>{sim::price_step(machine, plan).seconds};
+        });
     studies.push_back(std::move(study));
   }
   return studies;

@@ -8,7 +8,7 @@
 #include "core/step_plan.hpp"
 #include "model/model_shape.hpp"
 #include "sim/calibration/confidence.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/recommend.hpp"
 
@@ -48,7 +48,7 @@ void refuse_undecided(const config::Scenario& scenario);
 struct DesignStudy {
   sim::Machine own;  // that machine
   std::vector<DecidedDesign> designs;
-  std::vector<sim::Leaning> leanings;  // of the first design's step, on `own`
+  std::vector<sim::InputSensitivity> input_sensitivities;  // of the first design's step, on `own`
 };
 
 // Of each of `machines`, by name or file. Precondition: not refused. Throws InputError.

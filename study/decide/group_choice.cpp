@@ -72,7 +72,7 @@ GroupChoice choose_group(const config::Scenario& scenario, const AccuracyCurve& 
     if (cost.fits()) {
       evaluated.figure = cost.figures.at(kRate);
       evaluated.shifts = sim::prior_shifts(machine, [&cost](const sim::Machine& moved) {
-        return Seconds(1 / sim::price_recipe(moved, cost.recipe).value());
+        return Seconds(1 / sim::price_run(moved, cost.measured_run).value());
       });
     }
     choices.evaluated.push_back(std::move(evaluated));
@@ -84,11 +84,11 @@ GroupChoice choose_group(const config::Scenario& scenario, const AccuracyCurve& 
   return choices;
 }
 
-std::optional<std::vector<sim::Leaning>> leanings_of(const GroupChoice& choices) {
-  std::vector<const sim::Recipe*> recipes;
+std::optional<std::vector<sim::InputSensitivity>> input_sensitivities_of(const GroupChoice& choices) {
+  std::vector<const sim::MeasuredRun*> measured_runs;
   for (const VariantCost& cost : choices.costs)
-    if (cost.fits()) recipes.push_back(&cost.recipe);
-  return sim::leanings(choices.costs.front().machine, recipes);
+    if (cost.fits()) measured_runs.push_back(&cost.measured_run);
+  return sim::input_sensitivities(choices.costs.front().machine, measured_runs);
 }
 
 GroupStudy study_groups(const config::Scenario& scenario, const std::vector<sim::Machine>& machines) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "study/decide/measured_accuracy.hpp"
 #include "study/decide/preference.hpp"
 #include "study/evaluate/variant_cost.hpp"
@@ -41,8 +41,8 @@ void require_swept_heads(const config::Scenario& scenario);
 [[nodiscard]] GroupChoice choose_group(const config::Scenario& scenario, const AccuracyCurve& curve,
                                        const sim::Machine& machine);
 
-// What the times of all choices that fit lean on; nothing where none does.
-[[nodiscard]] std::optional<std::vector<sim::Leaning>> leanings_of(const GroupChoice& choices);
+// Input sensitivities of the times of all choices that fit; nothing where none does.
+[[nodiscard]] std::optional<std::vector<sim::InputSensitivity>> input_sensitivities_of(const GroupChoice& choices);
 
 // All machines.
 struct GroupStudy {

@@ -7,7 +7,7 @@
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/scenario/speculation.hpp"
 
@@ -54,7 +54,7 @@ struct Round {
 // At 90 %, on a machine that was not calibrated by what each prior does to the ratio. A calibrated one's steps are off
 // by its factor, for the most part alike.
 [[nodiscard]] double factor_of_ratio(const DraftQuestion& question, const Round& round, const DraftedTimes& times) {
-  sim::Recipe before, after;
+  sim::MeasuredRun before, after;
   before.steps.push_back({round.plain, 1, {}});
   after.steps.push_back({round.verify, 1, {}});
   for (const StepPlan& step : round.drafting) after.steps.push_back({step, 1, {}});

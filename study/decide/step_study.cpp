@@ -75,9 +75,9 @@ void decide_choice(const std::vector<PricedPoint>& priced, StepStudy& study) {
   return models;
 }
 
-[[nodiscard]] std::vector<sim::Leaning> step_leanings(const std::vector<PricedPoint>& points,
-                                                      const sim::Machine& machine) {
-  return sim::leanings(machine, [&](const sim::Machine& candidate) {
+[[nodiscard]] std::vector<sim::InputSensitivity> step_sensitivities(const std::vector<PricedPoint>& points,
+                                                                    const sim::Machine& machine) {
+  return sim::input_sensitivities(machine, [&](const sim::Machine& candidate) {
     std::vector<Seconds> times;
     for (const PricedPoint& priced : points)
       times.push_back(sim::price_step(study::machine_of(*priced.point, candidate, machine), priced.plan).seconds);
@@ -146,7 +146,7 @@ StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& mach
   } else {
     decide_choice(priced, study);
   }
-  study.leanings = step_leanings(priced, machine);
+  study.input_sensitivities = step_sensitivities(priced, machine);
   if (within > 1 && study.decision) {
     const sim::Question asked = recommendation_of(priced, study.question, machine);
     study.sensitivity = StepSensitivity{asked(machine).choice, sim::sensitivities(machine, asked, within), within};

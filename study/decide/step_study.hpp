@@ -1,5 +1,5 @@
 // A sweep of steps on one machine: what each point costs, which KV heads and block size it chooses, or where models
-// change places, and what that leans on.
+// change places, and their input sensitivity.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "config/scenario_file.hpp"
 #include "sim/calibration/confidence.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/study/sensitivity.hpp"
 #include "study/decide/attention_difference.hpp"
 #include "study/decide/compared_models.hpp"
@@ -61,7 +61,7 @@ struct StepStudy {
   EvaluatedChoices choices{};                       // fewer than two: there is nothing to choose
   std::optional<StepDecision> decision{};           // nothing also where accuracy allows none of the choices
   std::map<sim::Choice, AttentionCauses> causes{};  // of the choices, where one was decided
-  std::vector<sim::Leaning> leanings{};
+  std::vector<sim::InputSensitivity> input_sensitivities{};
   std::optional<StepSensitivity> sensitivity{};  // of a decision, where it is asked for
 
   // Several numbers of KV heads were weighed, and nothing says what they cost in accuracy.

@@ -27,7 +27,7 @@ namespace {
     try {
       require_served(machine, model, both);
     } catch (const InputError& error) {
-      found.push_back(std::string(name) + ": priced as if it were served; " + error.what());
+      found.push_back(std::string(name) + ": predicted as if it were served; " + error.what());
     }
   }
   return found;

@@ -9,7 +9,7 @@
 #include "config/scenario_file.hpp"
 #include "core/workload.hpp"
 #include "model/trace.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "sim/serving/step_confidence.hpp"
 

@@ -17,8 +17,8 @@ void cost_step(VariantCost& cost, const config::Scenario& scenario, const sim::M
   cost.batch = static_cast<int>(batch.sequences.size());
   const int context = batch.sequences.front().context_tokens();
   cost.has_room = sim::capacity(machine, cost.model, cost.options, context).max_sequences >= cost.batch;
-  cost.recipe.steps.push_back({plan_step(cost.model, cost.options, batch), 1});
-  const Seconds time = sim::price_recipe(machine, cost.recipe);
+  cost.measured_run.steps.push_back({plan_step(cost.model, cost.options, batch), 1});
+  const Seconds time = sim::price_run(machine, cost.measured_run);
   cost.figures["step_time"] = time.value();
   cost.figures["tokens_per_second"] = static_cast<double>(batch.num_tokens()) / time.value();
 }
@@ -39,7 +39,7 @@ void cost_run(VariantCost& cost, const config::Scenario& scenario, const sim::Ma
   cost.batch = run.batch;
   cost.batch_limit = sim::name(run.limit);
   if (!cost.fits()) return;
-  cost.recipe = std::move(run.recipe);
+  cost.measured_run = std::move(run.measured_run);
   cost.figures = {{"total_time", run.total_time.value()},
                   {"latency_mean", run.latency_mean.value()},
                   {"requests_per_second", run.requests_per_second},
@@ -57,7 +57,7 @@ void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim
   cost.batch = prefill.batch > 0 ? decode.batch : 0;
   cost.batch_limit = sim::name(decode.limit);
   if (!cost.fits()) return;
-  cost.recipe = decode.recipe;
+  cost.measured_run = decode.measured_run;
   cost.shares = decode.terms;
   cost.shares.erase("hidden exchange");
   cost.figures = {{"step_time", decode.steps.value()},
@@ -66,8 +66,8 @@ void cost_service(VariantCost& cost, const config::Scenario& scenario, const sim
 }
 
 // Whose time a figure follows from.
-[[nodiscard]] const sim::Recipe& recipe_of(const VariantCost& cost, const std::string& metric) {
-  return cost.service && metric.starts_with("input") ? cost.service->prefill.recipe : cost.recipe;
+[[nodiscard]] const sim::MeasuredRun& measured_run_of(const VariantCost& cost, const std::string& metric) {
+  return cost.service && metric.starts_with("input") ? cost.service->prefill.measured_run : cost.measured_run;
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machin
   else
     cost_run(cost, scenario, machine);
   cost.refused = refused_kv(scenario.deployment, machine, cost.model, cost.options);
-  if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.recipe);
+  if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.measured_run);
   return cost;
 }
 
@@ -97,9 +97,9 @@ double change_of(const std::string& metric, const VariantCost& variant, const Va
 }
 
 FigureInterval interval_of(const VariantCost& cost, const std::string& metric) {
-  const sim::Recipe& recipe = recipe_of(cost, metric);
-  const Seconds time = sim::price_recipe(cost.machine, recipe);
-  const sim::Confidence trust = sim::recipe_confidence(cost.machine, recipe, time);
+  const sim::MeasuredRun& measured_run = measured_run_of(cost, metric);
+  const Seconds time = sim::price_run(cost.machine, measured_run);
+  const sim::Confidence trust = sim::run_confidence(cost.machine, measured_run, time);
   const double figure = cost.figures.at(metric);
   if (metric.find("per_second") != std::string::npos)
     return {figure * (time / trust.high), figure * (time / trust.low)};
@@ -108,8 +108,8 @@ FigureInterval interval_of(const VariantCost& cost, const std::string& metric) {
 
 std::optional<FigureInterval> interval_of_change(const VariantCost& baseline, const VariantCost& variant,
                                                  const std::string& metric) {
-  const std::optional<double> factor =
-      sim::ratio_factor({baseline.machine, recipe_of(baseline, metric)}, {variant.machine, recipe_of(variant, metric)});
+  const std::optional<double> factor = sim::ratio_factor({baseline.machine, measured_run_of(baseline, metric)},
+                                                         {variant.machine, measured_run_of(variant, metric)});
   if (!factor) return std::nullopt;
   const double ratio = variant.figures.at(metric) / baseline.figures.at(metric);
   return FigureInterval{ratio / *factor - 1, ratio * *factor - 1};

@@ -54,14 +54,14 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
   const bool disturbed = answers_before(measured, machine);
   level.latency = disturbed ? machine.memory.back().latency : measured.latency.median;
   level.outstanding = measured.outstanding;
-  level.kept_for = measured.kept_for;
+  level.retention_time = measured.retention_time;
   level.bandwidth_per_unit = measured.read.front().rate.highest;
   const std::string path = "memory." + measured.name + ".";
   const std::string bandwidth_source = explain(host, dram ? "dram bandwidth" : "cache bandwidth");
   config::cite(machine, path + "size", Evidence::measured,
                dram   ? "/proc/meminfo"
                : part ? "dculab probe: the largest set that one thread reads mostly from here; sysfs says " +
-                            config::short_text(measured.size) + ", shared with strangers"
+                            config::short_text(measured.size) + ", shared with other tenants"
                       : "sysfs cache topology");
   config::cite(machine, path + "line", Evidence::measured, dram ? "line of the last cache" : "sysfs cache topology");
   config::cite(machine, path + "bandwidth", Evidence::measured, bandwidth_source);
@@ -71,7 +71,7 @@ void add_level(sim::Machine& machine, const engine::HostMeasurements& host, cons
                          : explain(host, "latency"));
   config::cite(machine, path + "outstanding", Evidence::measured, explain(host, "outstanding"));
   config::cite(machine, path + "bandwidth_per_unit", Evidence::measured, bandwidth_source + "; one thread");
-  if (level.kept_for > Seconds{})
+  if (level.retention_time > Seconds{})
     config::cite(machine, path + "kept_for", Evidence::measured, explain(host, "kept_for"));
   machine.memory.push_back(level);
 }

@@ -12,8 +12,8 @@
 #include "model/few_heads.hpp"
 #include "model/folder/model_config.hpp"
 #include "sim/hardware/process_share.hpp"
+#include "sim/memory/cache_pollution.hpp"
 #include "sim/memory/capacity.hpp"
-#include "sim/memory/driven_out.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
 

@@ -158,7 +158,7 @@ void calibrate_on_middle_rounds(std::vector<ServedPoint>& points) {
 
 // How much longer than typical the calibrating steps took on average: of a short one, what was not pauses. A single
 // long pause does not decide: a step counts as ten times its price at most.
-[[nodiscard]] double undisturbed(const std::vector<ServedPoint>& points, const sim::Machine& machine) {
+[[nodiscard]] double interference_free(const std::vector<ServedPoint>& points, const sim::Machine& machine) {
   constexpr double kLongest = 10;
   Seconds open, pauses;
   for (const ServedPoint& point : points)
@@ -250,7 +250,7 @@ ServedStudy measure_served_study(const config::Scenario& scenario, const std::ve
     calibrate_on_middle_rounds(group.points);
     std::vector<TraceStep> steps = steps_to_fit(group.points, group.machine);
     sim::Fit fit = sim::calibrate(group.machine, steps);
-    fit.machine.stack.reached.undisturbed = undisturbed(group.points, fit.machine);
+    fit.machine.stack.reached.interference_free = interference_free(group.points, fit.machine);
     ServedGroup& done =
         study.groups.emplace_back(ServedGroup{group.replicas, fit.machine, fit.error, steps.size(), {}});
     for (const ServedPoint& served : group.points) done.points.push_back(compared(served, done.machine));
@@ -259,7 +259,7 @@ ServedStudy measure_served_study(const config::Scenario& scenario, const std::ve
     study.machine = done.machine;
   }
   config::cite(study.machine, "stack.reached.undisturbed", sim::Evidence::measured,
-               "dculab: how much longer than priced the served steps took on average");
+               "dculab: how much longer than predicted the served steps took on average");
   cite_fit(study.machine, std::to_string(study.trace.steps.size()) + " served steps");
   return study;
 }

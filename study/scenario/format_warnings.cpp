@@ -32,7 +32,7 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
     const Dtype multiplied = sim::multiply_format(machine, activations).dtype;
     const auto peak = machine.peaks.find(stored);
     const std::string begin = std::string(what) + " in " + std::string(name(stored)) + ": ";
-    const std::string converted = "priced with a conversion to " + std::string(name(multiplied));
+    const std::string converted = "predicted with a conversion to " + std::string(name(multiplied));
     if (peak == machine.peaks.end()) {
       warnings.push_back(begin + machine.name + " has no such arithmetic; " + converted);
       return;
@@ -50,7 +50,7 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
   const bool fits = takes_activations(options.weights, mode);
   if (!fits)
     warnings.push_back("activations " + std::string(name(mode)) + ": not with weights of " +
-                       config::weight_format_text(options.weights) + "; products are priced with exact ones");
+                       config::weight_format_text(options.weights) + "; products are predicted with exact ones");
   const bool rounded = fits && mode == ActivationMode::int8 && machine.peaks.contains(Dtype::int8);
   if (rounded)
     check("weights and activations", Dtype::int8, Dtype::int8);

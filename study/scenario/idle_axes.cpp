@@ -34,10 +34,10 @@ void refuse_idle(const config::Scenario& scenario, const std::string& key) {
   const bool served = scenario.workload.kind == config::WorkloadKind::serving;
   const bool counts = served && section == "slo" && key != "slo.share";
   if (has(kElsewhere, section) && !counts)
-    throw InputError(scenario.file, "sweep." + key + ": changes no price; remove it");
+    throw InputError(scenario.file, "sweep." + key + ": changes no predicted time; remove it");
   if (has(kScheduling, key) && !served)
     throw InputError(scenario.file,
-                     "sweep." + key + ": changes no price of a step; serve requests, with workload.requests");
+                     "sweep." + key + ": changes no predicted time of a step; serve requests, with workload.requests");
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ void refuse_idle_axes(const config::Scenario& scenario) {
     for (const auto& [key, value] : variant.changes)
       if (has(kElsewhere, key.substr(0, key.find('.'))) || has(kScheduling, key))
         throw InputError(scenario.file,
-                         "compare.variants: " + variant.name + ": " + key + " changes no price; remove it");
+                         "compare.variants: " + variant.name + ": " + key + " changes no predicted time; remove it");
 }
 
 }  // namespace dculab::study

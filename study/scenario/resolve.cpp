@@ -123,7 +123,7 @@ void refuse_unpriced_settings(const config::Scenario& scenario) {
   const sim::Deployment& deployment = scenario.deployment;
   const sim::ReplicaDevices devices = deployment.of(ReplicaRole::both);
   if (deployment.devices() != devices.devices() || devices.pipeline_parallel_size > 1 || deployment.is_disaggregated())
-    refuse_deployment(scenario, {"a step is priced on devices that share every layer, tensor_parallel_size of them; "
+    refuse_deployment(scenario, {"a step is predicted on devices that share every layer, tensor_parallel_size of them; "
                                  "pipelines and replicas are simulated by `dculab simulate`"});
   for (const char* key : {"deployment.routing", "deployment.kv_transfer", "deployment.kv_store", "deployment.prefill",
                           "deployment.decode"})
@@ -131,7 +131,7 @@ void refuse_unpriced_settings(const config::Scenario& scenario) {
       refuse_key(scenario, key, {"is of served requests, and changes no step; leave it out"});
   if (devices.experts.micro_batches > 1)
     refuse_key(scenario, "deployment.micro_batches",
-               {"a step's ops are priced as one batch; `dculab predict` says beside it what two micro-batches take, "
+               {"a step's ops are predicted as one batch; `dculab predict` says beside it what two micro-batches take, "
                 "and `dculab simulate` runs them; leave it out"});
 }
 

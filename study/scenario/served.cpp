@@ -74,7 +74,7 @@ void require_one_of(const std::vector<T>& allowed, const T& value, const std::st
          (op.activations == ActivationMode::exact ? "" : " with activations of " + std::string(name(op.activations)));
 }
 
-constexpr const char* kOtherWeights = "; --weights (weights in a scenario) prices the model with others";
+constexpr const char* kOtherWeights = "; --weights (weights in a scenario) predicts the model with others";
 
 void require_products(const sim::Machine& machine, const ModelShape& model, const EngineOptions& options) {
   const sim::Stack& stack = machine.stack;
@@ -115,7 +115,7 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
     const lower::MatmulKernel& kernel = lower::matmul_kernel_of(machine.stack.kernels, op, machine);
     const std::string why = why_not(kernel, op, machine);
     if (!why.empty())
-      return {"no kernel of dculab multiplies " + weights_text(op, options) + where + ": priced as if one did; " +
+      return {"no kernel of dculab multiplies " + weights_text(op, options) + where + ": predicted as if one did; " +
               std::string(kernel.name) + " " + why};
   }
   return {};
@@ -153,10 +153,10 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
                                                        const EngineOptions& options) {
   std::vector<std::string> found = unserved_products(machine, model, options);
   if (model.tensor_names == nullptr)
-    found.push_back("the engine of dculab does not run " + model.name + ": priced as if it did");
+    found.push_back("the engine of dculab does not run " + model.name + ": predicted as if it did");
   for (std::string& refused : refused_kv(machine, model, options)) found.push_back(std::move(refused));
   if (machine.kind == lower::DeviceKind::cpu) return found;
-  const std::string priced = " on a GPU: priced as if one did";
+  const std::string priced = " on a GPU: predicted as if one did";
   const auto odd = std::ranges::find_if(model.kinds, [](const LayerKind& kind) {
     return kind.has_kv_heads() && !lower::dculab_gpu::is_supported_head_dim(kind.gqa().heads.head_dim);
   });
@@ -179,7 +179,7 @@ void require_attention(const sim::Machine& machine, const ModelShape& model, con
     const lower::AttentionKernel& kernel = lower::attention_kernel_of(machine.stack.kernels, op, machine);
     if (kernel.limits.alibi != lower::Alibi::unknown) continue;
     std::string text = "whether " + std::string(kernel.name) + " takes ALiBi's slopes, which " + model.name +
-                       " needs, is not known: priced as if it did";
+                       " needs, is not known: predicted as if it did";
     if (std::ranges::find(found, text) == found.end()) found.push_back(std::move(text));
   }
   return found;
@@ -235,7 +235,7 @@ std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShap
   const bool on_gpu = machine.kind != lower::DeviceKind::cpu, is_divided = model.tensor_parallel_size > 1;
   std::vector<std::string> found;
   const auto refuse = [&found](const std::string& reason) {
-    found.push_back("priced although the engine of dculab refuses it: " + reason);
+    found.push_back("predicted although the engine of dculab refuses it: " + reason);
   };
   const auto refuse_all = [&](KvFeature feature) {
     for (const std::string& reason : clashes(options.kv(), feature)) refuse(reason);
@@ -246,7 +246,8 @@ std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShap
   if (options.groups_by_load && (on_gpu || is_divided)) refuse(kHeadSetsOnCpu);
   if (on_gpu && model.has_unequal_heads())
     found.emplace_back(
-        "no kernel of dculab takes different heads, or groups of different sizes, in a KV cache on a GPU: priced as if "
+        "no kernel of dculab takes different heads, or groups of different sizes, in a KV cache on a GPU: predicted as "
+        "if "
         "one did");
   return found;
 }
@@ -257,11 +258,11 @@ std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape&
   const auto is_shared = [](const LayerKind& kind) { return kind.experts && kind.experts->part; };
   if (std::ranges::any_of(model.kinds, is_shared) && !lower::is_hopper(machine))
     found.push_back("tokens are sent to experts and back by DeepEP's kernels, which do not run on " + machine.name +
-                    ": priced as if they did");
+                    ": predicted as if they did");
   const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
   if (std::ranges::any_of(model.kinds, has_soft_cap))
     found.emplace_back(
-        "the soft cap of attention scores is not priced: compute-bound attention takes longer than this");
+        "the soft cap of attention scores is not predicted: compute-bound attention takes longer than this");
   return found;
 }
 

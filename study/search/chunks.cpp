@@ -53,7 +53,7 @@ void ChunkReader::add_all(const config::StudyJournal& journal) {
     if (const std::uint64_t chunk = journal.header().begin + index; !add(chunk, journal.read(index)))
       throw InputError(journal.path(), "this journal is damaged in chunk " + std::to_string(index + 1) + " of " +
                                            std::to_string(journal.num_chunks()) +
-                                           "; study --salvage keeps those before it and prices the rest anew");
+                                           "; study --salvage keeps those before it and predicts the rest again");
 }
 
 SearchSummary ChunkReader::finish() && {

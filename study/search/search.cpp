@@ -56,9 +56,9 @@ void price_rest(const SweepSpace& space, const SearchOptions& options, const Sea
   price_chunks(space, chunks, options.workers(), [&](std::uint64_t chunk, const std::string& payload) {
     if (journal) journal->append(payload);
     if (reader != nullptr && !reader->add(chunk, payload))
-      throw std::logic_error("a chunk was priced that cannot be read");
+      throw std::logic_error("a chunk was predicted that cannot be read");
     if (events.progress)
-      events.progress("pricing points",
+      events.progress("predicting points",
                       static_cast<double>(chunk + 1 - begin) / static_cast<double>(chunks.end - begin));
   });
   if (journal) journal->sync();

@@ -33,10 +33,10 @@ namespace {
   return {asked.machine.name, trust.low, trust.high, trust.basis};
 }
 
-[[nodiscard]] std::vector<std::string> refused_of(const SweepSpace& space, const std::vector<KeptPoint>& told) {
+[[nodiscard]] std::vector<std::string> refused_of(const SweepSpace& space, const std::vector<KeptPoint>& reported) {
   PointPricer pricer(space);
   std::vector<std::string> refused;
-  for (const KeptPoint& point : told) {
+  for (const KeptPoint& point : reported) {
     const SweepCase& asked = pricer.at(point.number);
     std::ranges::move(asked.is_served() ? refused_kv(asked.server_on(asked.machine))
                                         : refused_kv(asked.machine, asked.model, asked.options),
@@ -47,11 +47,11 @@ namespace {
 
 }  // namespace
 
-std::vector<KeptPoint> told_points(const SearchSummary& summary) {
-  std::vector<KeptPoint> told;
+std::vector<KeptPoint> reported_points(const SearchSummary& summary) {
+  std::vector<KeptPoint> reported;
   std::set<std::uint64_t> numbers;
   const auto add = [&](const KeptPoint& point) {
-    if (numbers.insert(point.number).second) told.push_back(point);
+    if (numbers.insert(point.number).second) reported.push_back(point);
   };
   const std::vector<KeptPoint>& best = summary.best();
   std::for_each(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(std::min(best.size(), kShownBest)), add);
@@ -59,34 +59,35 @@ std::vector<KeptPoint> told_points(const SearchSummary& summary) {
     if (each.best) add(*each.best);
   const std::vector<KeptPoint> front = summary.front();
   std::for_each(front.begin(), front.begin() + static_cast<std::ptrdiff_t>(std::min(front.size(), kShownFront)), add);
-  return told;
+  return reported;
 }
 
-PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& told, int threads,
+PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& reported, int threads,
                       const SearchProgress& progress) {
-  std::vector<PointTrust> found(told.size());
+  std::vector<PointTrust> found(reported.size());
   const std::size_t step_time = space.metric("step_time");
   const auto make_worker = [&]() -> sim::ChunkWorker {
     return [&, pricer = std::make_shared<PointPricer>(space)](std::uint64_t index) {
-      const Seconds seconds(space.is_served() ? 0 : told[index].figures[step_time]);
-      found[index] = trust_of(pricer->at(told[index].number), seconds);
+      const Seconds seconds(space.is_served() ? 0 : reported[index].figures[step_time]);
+      found[index] = trust_of(pricer->at(reported[index].number), seconds);
       return std::string();
     };
   };
-  sim::work_in_order({0, told.size()}, threads, make_worker, [&](std::uint64_t index, const std::string&) {
+  sim::work_in_order({0, reported.size()}, threads, make_worker, [&](std::uint64_t index, const std::string&) {
     if (progress)
-      progress("how sure the points are", static_cast<double>(index + 1) / static_cast<double>(told.size()));
+      progress("how sure the points are", static_cast<double>(index + 1) / static_cast<double>(reported.size()));
   });
   PointTrusts trusts;
-  for (std::size_t index = 0; index < told.size(); ++index) trusts[told[index].number] = std::move(found[index]);
+  for (std::size_t index = 0; index < reported.size(); ++index)
+    trusts[reported[index].number] = std::move(found[index]);
   return trusts;
 }
 
 SearchAnswer answer_search(const SweepSpace& space, const SearchSummary& summary, const AnswerOptions& options,
                            const SearchProgress& progress) {
-  SearchAnswer answer{.told = told_points(summary), .trusts = {}, .refused = {}, .block_sizes = {}};
-  answer.refused = refused_of(space, answer.told);
-  answer.trusts = trusts_of(space, answer.told, options.threads, progress);
+  SearchAnswer answer{.reported = reported_points(summary), .trusts = {}, .refused = {}, .block_sizes = {}};
+  answer.refused = refused_of(space, answer.reported);
+  answer.trusts = trusts_of(space, answer.reported, options.threads, progress);
   answer.block_sizes = served_block_sizes(space, summary, options.threads);
   if (options.sensitivity_within && !summary.best().empty())
     answer.sensitivity = search_sensitivity(space, summary, *options.sensitivity_within, options.threads, progress);

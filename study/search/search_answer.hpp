@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/calibration/confidence.hpp"
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 #include "study/search/block_sizes.hpp"
 #include "study/search/search_sensitivity.hpp"
 #include "study/search/search_summary.hpp"
@@ -30,14 +30,14 @@ struct PointTrust {
 using PointTrusts = std::map<std::uint64_t, PointTrust>;
 
 // Those that tables show, each once: the best ones, the best with each value, the front.
-[[nodiscard]] std::vector<KeptPoint> told_points(const SearchSummary& summary);
+[[nodiscard]] std::vector<KeptPoint> reported_points(const SearchSummary& summary);
 
 // On so many threads, for requests are served once more.
-[[nodiscard]] PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& told, int threads,
+[[nodiscard]] PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& reported, int threads,
                                     const SearchProgress& progress = {});
 
 struct SearchAnswer {
-  std::vector<KeptPoint> told;       // those that tables show, each once
+  std::vector<KeptPoint> reported;   // those that tables show, each once
   PointTrusts trusts;                // of these
   std::vector<std::string> refused;  // what the engine refuses of their KV caches; a reason may come several times
   std::vector<ServedBlockSizes> block_sizes;

@@ -17,9 +17,9 @@ SearchSummary::SearchSummary(const SweepSpace& space)
     : space_(space), metric_(space.metric(space.scenario().objective.metric)) {
   for (std::size_t index = 0; index < space.axes().size(); ++index) {
     const config::SweepAxis& axis = space.axes()[index];
-    const bool told = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
-    first_value_.push_back(told ? best_of_values_.size() : kUntold);
-    if (told)
+    const bool reported = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
+    first_value_.push_back(reported ? best_of_values_.size() : kUntold);
+    if (reported)
       for (const std::string& value : axis.values) best_of_values_.push_back({index, value, std::nullopt});
   }
   choose_pair_axes();

@@ -15,12 +15,12 @@ namespace {
 }  // namespace
 
 ScoredRow score_point(const ReadPoint& read, Runs& runs, bool was_fitted) {
-  const sim::Recipe& recipe = read.priced.recipe;
+  const sim::MeasuredRun& measured_run = read.priced.measured_run;
   const sim::Machine& machine = runs.of(read.point).machine;
-  const Seconds time = sim::price_recipe(machine, recipe);
-  const sim::Confidence trust = sim::recipe_confidence(machine, recipe, time);
-  const double low = recipe.figure(trust.low);
-  const double high = recipe.figure(trust.high);
+  const Seconds time = sim::price_run(machine, measured_run);
+  const sim::Confidence trust = sim::run_confidence(machine, measured_run, time);
+  const double low = measured_run.figure(trust.low);
+  const double high = measured_run.figure(trust.high);
   return {.line = read.point.line,
           .id = read.point.id,
           .kind = std::string(config::name(read.point.kind)),
@@ -28,14 +28,14 @@ ScoredRow score_point(const ReadPoint& read, Runs& runs, bool was_fitted) {
           .model = read.point.model,
           .software = read.point.software,
           .measured = read.point.value,
-          .predicted = recipe.figure(time),
+          .predicted = measured_run.figure(time),
           .low = std::min(low, high),
           .high = std::max(low, high),
           .unit = read.point.unit,
           .basis = std::string(sim::name(was_fitted ? sim::Basis::measured : trust.basis)),
-          .bound = sim::recipe_bound(machine, recipe),
+          .bound = sim::run_bound(machine, measured_run),
           .note = note_of(read.priced),
-          .naive = recipe.figure(sim::naive_roofline(machine, recipe))};
+          .naive = measured_run.figure(sim::naive_roofline(machine, measured_run))};
 }
 
 Scores left_out_points(const PointSet& set) {

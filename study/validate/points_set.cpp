@@ -11,8 +11,8 @@ namespace dculab::study {
 namespace {
 
 [[nodiscard]] std::string below_floor(const sim::Machine& machine, const ReadPoint& read) {
-  const Seconds measured = read.priced.recipe.time(read.point.value);
-  const Seconds floor = sim::recipe_floor(machine, read.priced.recipe);
+  const Seconds measured = read.priced.measured_run.time(read.point.value);
+  const Seconds floor = sim::run_floor(machine, read.priced.measured_run);
   if (measured >= floor) return "";
   return "took " + config::short_text(measured) + ", below the " + config::short_text(floor) + " that the peaks of " +
          machine.name + " allow";
@@ -29,10 +29,10 @@ void set_clock(const std::string& clock, sim::Machine& machine) {
   problems.throw_if_any();
 }
 
-void set_timing(const config::PublishedPoint& point, sim::Recipe& recipe) {
-  if (recipe.timed == sim::Timed::engine) return;
-  recipe.holds_call = holds_call(point);
-  if (starts_cold(point)) recipe.timed = sim::Timed::cold_kernel;
+void set_timing(const config::PublishedPoint& point, sim::MeasuredRun& measured_run) {
+  if (measured_run.timed == sim::Timed::engine) return;
+  measured_run.holds_call = holds_call(point);
+  if (starts_cold(point)) measured_run.timed = sim::Timed::cold_kernel;
 }
 
 [[nodiscard]] ReadPoint read_point(config::PublishedPoint point, Runs& runs) {
@@ -40,7 +40,7 @@ void set_timing(const config::PublishedPoint& point, sim::Recipe& recipe) {
   try {
     const RunBy& run = runs.of(read.point);
     read.priced = price_as(read.point, run.machine, run.software);
-    set_timing(read.point, read.priced.recipe);
+    set_timing(read.point, read.priced.measured_run);
     read.refused = below_floor(run.machine, read);
   } catch (const files::ReservedFileError&) {
     throw;
@@ -102,11 +102,11 @@ std::shared_ptr<const sim::PointCalibration> learn_from(PointSet& set,
     points.push_back({.source = source_of(read.point),
                       .clock = read.point.clock,
                       .machine = &set.runs.of(read.point).machine,
-                      .recipe = &read.priced.recipe,
-                      .time = read.priced.recipe.time(read.point.value),
+                      .measured_run = &read.priced.measured_run,
+                      .time = read.priced.measured_run.time(read.point.value),
                       .spread = published_spread(read.point)});
   }
-  if (points.empty()) throw InputError("no point to learn from can be priced");
+  if (points.empty()) throw InputError("no point to learn from can be predicted");
   return std::make_shared<const sim::PointCalibration>(points);
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 }  // namespace
 
-sim::Recipe fused_moe_recipe(const config::PublishedPoint& point) {
+sim::MeasuredRun fused_moe_recipe(const config::PublishedPoint& point) {
   if (!point.num_experts || !point.num_experts_per_tok)
     throw InputError(
         "fused_moe: the notes must say how many experts there are, and how many a token goes to (E=8 top-k=2)");
@@ -38,7 +38,7 @@ sim::Recipe fused_moe_recipe(const config::PublishedPoint& point) {
   options.activation_dtype = bits(weights.format.dtype) >= 16 ? weights.format.dtype : Dtype::bf16;
   StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, size_of(point.m, "m")));
   std::erase_if(plan.ops, [](const Op& op) { return !is_of_the_kernel(op); });
-  return sim::kernel_recipe(std::move(plan));
+  return sim::kernel_run(std::move(plan));
 }
 
 }  // namespace dculab::study

@@ -54,7 +54,7 @@ void require_link(const PublishedPoint& point, const sim::Machine& machine) {
       return {.kind = sim::ProbeKind::cache_chase, .bytes = needed_bytes(point)};
     case PointKind::launch_overhead:
       if (lower_case(point.notes).find("host wall time") != std::string::npos)
-        throw InputError("the host's time of a synchronised call is not priced");
+        throw InputError("the host's time of a synchronised call is not predicted");
       return {.kind = sim::ProbeKind::copy, .bytes = point.bytes ? needed_bytes(point) : Bytes{}};
     default:
       return peak_probe(point);
@@ -63,16 +63,16 @@ void require_link(const PublishedPoint& point, const sim::Machine& machine) {
 
 }  // namespace
 
-sim::Recipe hardware_recipe(const PublishedPoint& point, const sim::Machine& machine) {
-  sim::Recipe recipe;
-  recipe.timed = sim::Timed::kernel;
-  recipe.probe = probe_of(point, machine);
-  if (point.unit == "GB/s") recipe.amount = recipe.probe->bytes.value() / kGiga;
-  if (point.kind == PointKind::peak_rate) recipe.amount = 1;
-  return recipe;
+sim::MeasuredRun hardware_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+  sim::MeasuredRun measured_run;
+  measured_run.timed = sim::Timed::kernel;
+  measured_run.probe = probe_of(point, machine);
+  if (point.unit == "GB/s") measured_run.amount = measured_run.probe->bytes.value() / kGiga;
+  if (point.kind == PointKind::peak_rate) measured_run.amount = 1;
+  return measured_run;
 }
 
-sim::Recipe all_reduce_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+sim::MeasuredRun all_reduce_recipe(const PublishedPoint& point, const sim::Machine& machine) {
   if (point.devices < 2) throw InputError("an all_reduce is of at least 2 devices");
   require_link(point, machine);
   Op op;
@@ -82,7 +82,7 @@ sim::Recipe all_reduce_recipe(const PublishedPoint& point, const sim::Machine& m
   op.add({OperandRole::output, needed_bytes(point), {}});
   StepPlan plan;
   plan.ops.push_back(op);
-  return sim::kernel_recipe(std::move(plan));
+  return sim::kernel_run(std::move(plan));
 }
 
 }  // namespace dculab::study

@@ -3,13 +3,13 @@
 
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 
 namespace dculab::study {
 
 // Of a kind that is_of_hardware. Both throw InputError with the reason why there is no price.
-[[nodiscard]] sim::Recipe hardware_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
+[[nodiscard]] sim::MeasuredRun hardware_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
 
-[[nodiscard]] sim::Recipe all_reduce_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
+[[nodiscard]] sim::MeasuredRun all_reduce_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
 
 }  // namespace dculab::study

@@ -8,7 +8,7 @@
 #include "model/attention_work.hpp"
 #include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
-#include "sim/study/serving_recipe.hpp"
+#include "sim/study/serving_run.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/published_experts.hpp"
 #include "study/validate/published_hardware.hpp"
@@ -87,7 +87,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 // The new tokens of each sequence and what it has then: a prompt may be the rest of a longer context.
 [[nodiscard]] Batch attention_batch(const PublishedPoint& point, Phase phase) {
   if (phase == Phase::decode && point.prompt_tokens.value_or(1) > 1)
-    throw InputError("decodes of several tokens at a time are not priced yet");
+    throw InputError("decodes of several tokens at a time are not predicted yet");
   const int tokens = phase == Phase::decode ? needed(point.context_tokens, "context_tokens")
                                             : needed(point.prompt_tokens, "prompt_tokens");
   Batch batch = uniform_batch(phase, point.batch.value_or(1), tokens);
@@ -103,7 +103,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(batch.sequences.front().context_tokens())));
 }
 
-[[nodiscard]] sim::Recipe attention_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun attention_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
   const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
   const Heads heads = published_heads(point);
   StepPlan kernels;
@@ -115,7 +115,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   kernels.ops.push_back(plan_attention({.heads = heads}, options, kernels.batch, phase));
   if (software.timing == KernelTiming::after_cache_write)
     kernels.ops.push_back(cache_write(heads, options, kernels.batch));
-  return sim::kernel_recipe(std::move(kernels));
+  return sim::kernel_run(std::move(kernels));
 }
 
 // A library multiplies bytes as it multiplies FP8: both operands are.
@@ -124,7 +124,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 }
 
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
-[[nodiscard]] sim::Recipe matmul_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun matmul_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
   const PublishedWeights weights = published_weights(point.weights);
   const ModelShape model = one_layer(needed(point.n, "n"), {.heads = {1, 1, needed(point.k, "k")}});
   EngineOptions options;
@@ -132,10 +132,10 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   options.activation_dtype = multiplied(weights);
   StepPlan plan = plan_step(model, options, uniform_batch(Phase::prefill, 1, needed(point.m, "m")));
   std::erase_if(plan.ops, [](const Op& op) { return op.weight != WeightSlot::o_proj; });
-  sim::Recipe recipe = sim::kernel_recipe(std::move(plan));
+  sim::MeasuredRun measured_run = sim::kernel_run(std::move(plan));
   // It times the products of a layer in turn (vidur/profiling/mlp/mlp_wrapper.py).
-  if (software.timing == KernelTiming::in_turn) recipe.timed = sim::Timed::cold_kernel;
-  return recipe;
+  if (software.timing == KernelTiming::in_turn) measured_run.timed = sim::Timed::cold_kernel;
+  return measured_run;
 }
 
 // DeepSeek-V4's caches are of FP8 unless the server is told otherwise: sgl-project/sglang@000328a8,
@@ -177,25 +177,25 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return server;
 }
 
-[[nodiscard]] sim::Recipe served_recipe(const PublishedPoint& point, const sim::Server& server) {
+[[nodiscard]] sim::MeasuredRun served_recipe(const PublishedPoint& point, const sim::Server& server) {
   const bool is_closed_loop = point.kind == PointKind::serving_output_rate;
   const int requests = point.batch.value_or(1) * (is_closed_loop ? rounds_of(point) : 1);
   const int prompt = needed(point.prompt_tokens, "prompt_tokens");
   const int output = point.kind == PointKind::ttft ? 1 : needed(point.output_tokens, "output_tokens");
-  sim::Recipe recipe = sim::served_requests(server, requests, prompt, output);
+  sim::MeasuredRun measured_run = sim::served_requests(server, requests, prompt, output);
   if (is_closed_loop || point.kind == PointKind::offline_output_rate)
-    recipe.amount = static_cast<double>(requests) * output;
-  return recipe;
+    measured_run.amount = static_cast<double>(requests) * output;
+  return measured_run;
 }
 
-[[nodiscard]] sim::Recipe decode_recipe(const PublishedPoint& point, const sim::Server& server) {
+[[nodiscard]] sim::MeasuredRun decode_recipe(const PublishedPoint& point, const sim::Server& server) {
   const int last = needed(point.context_tokens, "context_tokens");
   const int steps = std::clamp(point.output_tokens.value_or(1), 1, last);
   return sim::decode(server, point.batch.value_or(1), last - steps + 1, last);
 }
 
-[[nodiscard]] sim::Recipe engine_recipe(const PublishedPoint& point, const sim::Machine& machine,
-                                        const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun engine_recipe(const PublishedPoint& point, const sim::Machine& machine,
+                                             const PublishedSoftware& software) {
   if (software.is_library()) throw InputError(std::string(software.engine) + " is a kernel library: it serves nothing");
   const sim::Server server = published_server(point, machine);
   if (point.kind == PointKind::prefill_rate) return sim::prefill(server, needed(point.prompt_tokens, "prompt_tokens"));
@@ -210,8 +210,8 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
     throw InputError("no " + std::string(what) + " of " + std::string(software.engine) + " is known");
 }
 
-[[nodiscard]] sim::Recipe recipe_of(const PublishedPoint& point, const sim::Machine& machine,
-                                    const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun measured_run_of(const PublishedPoint& point, const sim::Machine& machine,
+                                               const PublishedSoftware& software) {
   const lower::Kernels& kernels = machine.stack.kernels;
   switch (point.kind) {
     case PointKind::matmul:
@@ -246,10 +246,11 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
   if (software == nullptr) return {hardware_recipe(point, machine), "", ""};
-  PricedAs priced{recipe_of(point, machine, *software), std::string(software->note), why_silent(point, *software)};
+  PricedAs priced{measured_run_of(point, machine, *software), std::string(software->note),
+                  why_silent(point, *software)};
   if (point.weights.empty()) return priced;
   const std::string_view weights = published_weights(point.weights).note;
-  return {std::move(priced.recipe),
+  return {std::move(priced.measured_run),
           priced.note + (priced.note.empty() || weights.empty() ? "" : "; ") + std::string(weights),
           std::move(priced.silent)};
 }

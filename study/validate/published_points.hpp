@@ -1,4 +1,4 @@
-// From a published point to what the simulator prices: names become machines and shapes, figures become recipes.
+// From a published point to what the simulator prices: names become machines and shapes, figures become measured runs.
 //
 //   request_latency      all requests of the batch submitted at once, until the last ends
 //   offline_output_rate  the same with as many sequences as fit; output tokens / time
@@ -17,13 +17,13 @@
 
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 #include "study/validate/published_software.hpp"
 
 namespace dculab::study {
 
 struct PricedAs {
-  sim::Recipe recipe;
+  sim::MeasuredRun measured_run;
   std::string note;    // where what is priced differs from what was published; "" otherwise
   std::string silent;  // why it is scored but teaches no file: other kernels stand for most of its own; "" otherwise
 };

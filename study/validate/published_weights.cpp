@@ -79,7 +79,7 @@ PublishedWeights published_weights(const std::string& text) {
     const bool narrow = bits(format.dtype) < 16;
     return {"", format, narrow ? Dtype::bf16 : format.dtype, 0, ""};
   } catch (const InputError&) {
-    throw InputError("weights '" + text + "' have no format to price them as");
+    throw InputError("weights '" + text + "' have no format to predict them with");
   }
 }
 
@@ -89,7 +89,7 @@ Dtype published_dtype(const std::string& text, Dtype otherwise) {
   if (name == "fp16") return Dtype::f16;
   if (name == "q8_0") return Dtype::int8;
   if (const auto dtype = parse_dtype(name)) return *dtype;
-  throw InputError("kv_dtype '" + text + "' has no format to price it as");
+  throw InputError("kv_dtype '" + text + "' has no format to predict it with");
 }
 
 bool is_quantized_gguf(std::string_view published) {

@@ -30,7 +30,7 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
     const std::string name = name_of(read.point, program_of(read.point));
     const auto [part, is_new] = priced.try_emplace(name, PricedOn{runs.of(read.point).machine, {}});
     if (is_new) part->second.machine.name = name;
-    part->second.recipes.push_back(std::move(read.priced.recipe));
+    part->second.measured_runs.push_back(std::move(read.priced.measured_run));
   }
 }
 
@@ -47,10 +47,11 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
   return prefills == static_cast<int>(batch.sequences.size()) ? "prefill" : "mixed";
 }
 
-[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::Recipe& recipe,
+[[nodiscard]] ScoredRow score_step(const TraceStep& step, int row, const sim::MeasuredRun& measured_run,
                                    const sim::Machine& machine) {
-  const Seconds time = sim::price_recipe(machine, recipe);
-  const sim::Confidence trust = sim::confidence(machine, step.model, step.options, recipe.steps.front().plan, time);
+  const Seconds time = sim::price_run(machine, measured_run);
+  const sim::Confidence trust =
+      sim::confidence(machine, step.model, step.options, measured_run.steps.front().plan, time);
   return {.line = row,
           .id = step.id,
           .kind = phase_of(step.batch),
@@ -63,7 +64,7 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
           .high = trust.high.value(),
           .unit = "s",
           .basis = std::string(sim::name(trust.basis)),
-          .bound = sim::recipe_bound(machine, recipe),
+          .bound = sim::run_bound(machine, measured_run),
           .note = "",
           .naive = 0};
 }
@@ -82,18 +83,18 @@ void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
   for (std::size_t row = 0; row < trace.steps.size(); ++row) {
     if (refused.contains(row)) continue;
     const TraceStep& step = trace.steps[row];
-    sim::Recipe& recipe = priced.recipes.emplace_back();
-    recipe.steps.push_back({plan_step(step.model, step.options, step.batch), 1});
-    scores.rows.push_back(score_step(step, static_cast<int>(row) + 1, recipe, machine));
+    sim::MeasuredRun& measured_run = priced.measured_runs.emplace_back();
+    measured_run.steps.push_back({plan_step(step.model, step.options, step.batch), 1});
+    scores.rows.push_back(score_step(step, static_cast<int>(row) + 1, measured_run, machine));
   }
 }
 
 }  // namespace
 
-std::optional<std::vector<sim::Leaning>> leanings_of(const PricedOn& priced) {
-  std::vector<const sim::Recipe*> recipes;
-  for (const sim::Recipe& recipe : priced.recipes) recipes.push_back(&recipe);
-  return sim::leanings(priced.machine, recipes);
+std::optional<std::vector<sim::InputSensitivity>> input_sensitivities_of(const PricedOn& priced) {
+  std::vector<const sim::MeasuredRun*> measured_runs;
+  for (const sim::MeasuredRun& measured_run : priced.measured_runs) measured_runs.push_back(&measured_run);
+  return sim::input_sensitivities(priced.machine, measured_runs);
 }
 
 Validation validate_points(const std::vector<std::string>& points, const std::vector<std::string>& calibrate_on) {
@@ -113,7 +114,7 @@ Validation validate_points(const std::vector<std::string>& points, const std::ve
   if (validation.scores.rows.empty())
     throw InputError(points.front(), set.points.empty()
                                          ? "has no points"
-                                         : "no point of the file can be priced: " + why_none(validation.scores));
+                                         : "no point of the file can be predicted: " + why_none(validation.scores));
   validation.seen =
       std::ranges::count_if(set.points, [&fitted](const ReadPoint& read) { return fitted.contains(read.point.id); });
   keep_priced(set, *runs, validation.priced);

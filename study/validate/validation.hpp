@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/hardware/machine.hpp"
+#include "sim/study/measured_run.hpp"
 #include "sim/study/point_calibration.hpp"
-#include "sim/study/recipe.hpp"
 #include "study/validate/scores.hpp"
 
 namespace dculab::study {
@@ -18,11 +18,11 @@ namespace dculab::study {
 // What was priced on a machine.
 struct PricedOn {
   sim::Machine machine;
-  std::vector<sim::Recipe> recipes;
+  std::vector<sim::MeasuredRun> measured_runs;
 };
 
-// What its recipes' times lean on; nothing where it has none.
-[[nodiscard]] std::optional<std::vector<sim::Leaning>> leanings_of(const PricedOn& priced);
+// To which assumed figures its runs' times are sensitive; nothing where it has none.
+[[nodiscard]] std::optional<std::vector<sim::InputSensitivity>> input_sensitivities_of(const PricedOn& priced);
 
 struct Validation {
   Scores scores;

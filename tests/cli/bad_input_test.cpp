@@ -210,7 +210,7 @@ TEST_CASE("an emulated GPU is no machine, and a real one is not known from a pro
   CHECK(shown.out.find("EMULATED") != std::string::npos);
 }
 
-TEST_CASE("points of which none can be priced are no score") {
+TEST_CASE("points of which none can be predicted are no score") {
   const Folder folder;
   const std::string head =
       "id,kind,machine,devices,software,model,weights,kv_dtype,kv_block_size,batch,prompt_tokens,output_tokens,"
@@ -218,7 +218,7 @@ TEST_CASE("points of which none can be priced are no score") {
   check_refused({"validate", "--points", folder.write("none.csv", head)}, {"none.csv", "has no points"});
   const std::string row = "a,matmul,mi300,1,x,,fp16,,,1,,,,64,4096,4096,,,,0.00019,s,here,\n";
   check_refused({"validate", "--points", folder.write("other.csv", head + row)},
-                {"no point of the file can be priced", "no machine 'mi300'"});
+                {"no point of the file can be predicted", "no machine 'mi300'"});
 }
 
 TEST_CASE("a trace of other layers or of another machine gives no decision regret") {

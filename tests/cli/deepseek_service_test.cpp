@@ -74,8 +74,8 @@ TEST_CASE("what no step has of a deployment is refused where the scenario has it
     check_refused({"study", file}, {file + ":" + line, why});
   };
   refused("  num_redundant_experts: 32\n  routing: random\n", "11", "deployment.routing: is of served requests");
-  refused("  micro_batches: 2\n", "10", "deployment.micro_batches: a step's ops are priced as one batch");
-  refused("  data_parallel_size: 2\n", "8", "deployment: a step is priced on devices that share every layer");
+  refused("  micro_batches: 2\n", "10", "deployment.micro_batches: a step's ops are predicted as one batch");
+  refused("  data_parallel_size: 2\n", "8", "deployment: a step is predicted on devices that share every layer");
 }
 
 TEST_CASE("predict says what it assumes of devices that share experts") {

@@ -31,10 +31,11 @@ TEST_CASE("a prediction says which figures followed and which did not move", "[m
   CHECK(has(redesign.at("followed"), "memory.L1.bandwidth"));
   CHECK(has(redesign.at("stayed"), "memory.DRAM.bandwidth"));
   CHECK(wide.at("step_seconds").get<double>() < base.at("step_seconds").get<double>());
-  const Finished told = run_dculab({"predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16",
-                                    "--context", "2000", "--set", "machine.compute_units=128"});
-  CHECK_THAT(told.out, ContainsSubstring("compute_units is set by the scenario. Moved along: 4 peaks; bandwidth of L1. "
-                                         "Where it was: size of DRAM, L1 and L2;"));
+  const Finished reported = run_dculab({"predict", "--model", "llama-3-8b", "--machine", "z100", "--batch", "16",
+                                        "--context", "2000", "--set", "machine.compute_units=128"});
+  CHECK_THAT(reported.out,
+             ContainsSubstring("compute_units is set by the scenario. Moved along: 4 peaks; bandwidth of L1. "
+                               "Where it was: size of DRAM, L1 and L2;"));
 }
 
 TEST_CASE("a clock is an input: by value, by factor, by name") {

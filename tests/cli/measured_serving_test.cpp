@@ -140,7 +140,7 @@ TEST_CASE("bench serves a scenario with replicas, and with prefill and decode ap
   CHECK(runs.at(2).at("replicas").size() == 3);
 }
 
-TEST_CASE("a study serves replicas beside their simulation, each priced on its share of the machine") {
+TEST_CASE("a study serves replicas beside their simulation, each predicted on its share of the machine") {
   const Folder folder;
   const Json study =
       run_for_json({"study", "measured/replicas", "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu),

@@ -14,7 +14,7 @@ constexpr const char* kUnknown =
     R"({"model_type": "foo", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 4,
         "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096,
         "torch_dtype": "float16"})";
-constexpr const char* kNote = "model_type 'foo' is not known: priced as a dense decoder like Llama";
+constexpr const char* kNote = "model_type 'foo' is not known: predicted as a dense decoder like Llama";
 
 // A folder with the model, and its path.
 class UnknownModel {
@@ -74,13 +74,14 @@ TEST_CASE("of several models those are told that something was assumed of") {
   CHECK(times_told(done.out, std::string("warning: foo: ") + kNote) == 1);
 }
 
-TEST_CASE("a model that is known has no note, and one that is priced alone is not run") {
+TEST_CASE("a model that is known has no note, and one that is predicted alone is not run") {
   CHECK_FALSE(run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "100"}).contains("warnings"));
   const UnknownModel model;
-  check_refused({"bench", "--model", model.path(), "--random-weights", "f16", "--repeats", "1"}, {"priced, not run"});
+  check_refused({"bench", "--model", model.path(), "--random-weights", "f16", "--repeats", "1"},
+                {"predicted, not run"});
 }
 
-TEST_CASE("weights that ModelOpt describes beside config.json are priced as they are stored, or with a warning") {
+TEST_CASE("weights that ModelOpt describes beside config.json are predicted as they are stored, or with a warning") {
   const UnknownModel model(R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 3072,
     "num_hidden_layers": 4, "num_attention_heads": 16, "vocab_size": 32000, "torch_dtype": "bfloat16"})");
   const Arguments predict{"predict", "--model", model.path(), "--machine", "h100-sxm"};

@@ -162,8 +162,8 @@ TEST_CASE("a variant that would change no price is refused") {
   const auto refused = [&folder](const std::string& changes, const std::string& why) {
     check_refused({"study", folder.write("compare.yaml", stacks_compared(changes))}, {why});
   };
-  refused("engine.preemption_mode: swap", "other: engine.preemption_mode changes no price");
-  refused("measure.repeats: 3", "other: measure.repeats changes no price");
+  refused("engine.preemption_mode: swap", "other: engine.preemption_mode changes no predicted time");
+  refused("measure.repeats: 3", "other: measure.repeats changes no predicted time");
   refused("deployment.tensor_parallel_size: 2", "is of one device");
 }
 

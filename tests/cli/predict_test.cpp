@@ -138,7 +138,7 @@ TEST_CASE("devices that cannot share a step are refused in words") {
 
 TEST_CASE("a format that the machine has no published rate for is said") {
   const std::string on_z100 = run_dculab(predict_decode({})).out;
-  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: priced with a conversion to f16, the format "
+  CHECK_THAT(on_z100, ContainsSubstring("warning: weights in bf16: predicted with a conversion to f16, the format "
                                         "of the activations\n"));
   CHECK_THAT(run_dculab(predict_decode({"--kv-cache-dtype", "fp8_e4m3"})).out,
              ContainsSubstring("warning: KV cache in fp8_e4m3: z100 has no such arithmetic"));
@@ -170,7 +170,7 @@ TEST_CASE("a result goes to a file or to the terminal", "[main]") {
   CHECK(folder.entries() == std::vector<std::string>{"step.json"});
 }
 
-TEST_CASE("a prediction names the assumed figures it leans on, and by how much") {
+TEST_CASE("a prediction names the assumed figures to which it is sensitive, and by how much") {
   const Json prediction = run_for_json(predict_decode({"--weights", "f16"}));
   const Json& assumed = prediction.at("assumed");
   double last = 1;
@@ -192,7 +192,7 @@ TEST_CASE("a prediction names the assumed figures it leans on, and by how much")
   CHECK(bandwidth->at("change").get<double>() < 0.112);
   const std::string first = prediction.at("leans_on").front().at("key");
   CHECK_THAT(run_dculab(predict_decode({"--weights", "f16"})).out,
-             ContainsSubstring("leans on assumed figures (change of the time when one is 10 % off): " + first));
+             ContainsSubstring("input sensitivity, change of the time by 10 % of an assumed figure: " + first));
 }
 
 TEST_CASE("an inferred figure is named like an assumed one, and marked") {
@@ -262,7 +262,7 @@ TEST_CASE("a kernel's parameter is an axis: as many segments take as long as pre
   CHECK(points[0].at("step_seconds").get<double>() > points[2].at("step_seconds").get<double>());
 }
 
-TEST_CASE("studies, simulations and validations name the assumed figures they lean on") {
+TEST_CASE("studies, simulations and validations name the assumed figures to which they are sensitive") {
   const Json study = run_for_json({"study", "llama3_on_dcu"});
   for (const Json& machine : study.at("machines")) CHECK_FALSE(machine.at("leans_on").empty());
   const Json served = run_for_json({"simulate", "serving/llama3_on_z100", "--set", "sweep.machine=[z100, k100-ai]"});

@@ -9,7 +9,7 @@
 namespace dculab::cli::test {
 namespace {
 
-constexpr const char* kRefuses = "priced although the engine of dculab refuses it: ";
+constexpr const char* kRefuses = "predicted although the engine of dculab refuses it: ";
 constexpr const char* kNoF32 = "kv_cache_dtype f32 is not supported on the GPU";
 
 // What JSON warns of with these words.

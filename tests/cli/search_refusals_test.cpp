@@ -30,11 +30,11 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   const std::string objective = "objective: {minimize: step_time}\n";
   for (const std::string& kind : {std::string(), objective}) {
     check_refused({"study", file("sweep: {measure.repeats: [3, 4]}\n" + kind)},
-                  {"sweep.measure.repeats: changes no price"});
+                  {"sweep.measure.repeats: changes no predicted time"});
     for (const std::string axis : {"batching: [continuous, static]", "preemption_mode: [swap]", "swap_space: [1 GiB]",
                                    "enable_chunked_prefill: [true, false]", "enable_prefix_caching: [true, false]"})
       check_refused({"study", file("sweep: {engine." + axis + "}\n" + kind)},
-                    {"sweep.engine." + axis.substr(0, axis.find(':')) + ": changes no price of a step"});
+                    {"sweep.engine." + axis.substr(0, axis.find(':')) + ": changes no predicted time of a step"});
   }
   // These take memory from the KV cache.
   for (const std::string key : {"max_num_seqs", "max_num_batched_tokens"}) {

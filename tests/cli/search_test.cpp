@@ -58,15 +58,15 @@ TEST_CASE("the best point and the front are those of all points, compared one by
   const auto best = std::ranges::max_element(met, {}, &Row::rate);
   CHECK(study.at("best")[0].at("point") == best->point);
   CHECK(study.at("best")[0].at("tokens_per_second").get<double>() == Approx(best->rate));
-  std::vector<std::uint64_t> front, told;
+  std::vector<std::uint64_t> front, reported;
   for (const Row& row : met)
     if (std::ranges::none_of(met, [&row](const Row& other) {
           return other.step <= row.step && other.rate >= row.rate && (other.step < row.step || other.rate > row.rate);
         }))
       front.push_back(row.point);
-  for (const Json& point : study.at("pareto")) told.push_back(point.at("point"));
-  std::ranges::sort(told);
-  CHECK(told == front);
+  for (const Json& point : study.at("pareto")) reported.push_back(point.at("point"));
+  std::ranges::sort(reported);
+  CHECK(reported == front);
 }
 
 TEST_CASE("a constraint on exactly a point's figure holds, and one next to it does not") {

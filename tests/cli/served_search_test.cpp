@@ -66,8 +66,8 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
   CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
   CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
 
-  for (const char* told : {"best", "pareto"})
-    for (const Json& point : study.at(told))
+  for (const char* reported : {"best", "pareto"})
+    for (const Json& point : study.at(reported))
       for (const char* trust : {"basis", "step_time_interval"})
         CHECK(point.at(trust) == simulations[point.at("point").get<std::size_t>()].at(trust));
 

@@ -72,7 +72,7 @@ TEST_CASE("a simulation says what it rests on and between what its figures lie")
   CHECK(tpot.at(1).get<double>() > 1.25 * run.at("tpot_p50").get<double>());  // queues make it more than the steps are
   CHECK(tpot.at(0).get<double>() < 0.8 * run.at("tpot_p50").get<double>());
   const std::string sweep = run_dculab({"simulate", kServing, "--set", "workload.requests=40"}).out;
-  CHECK_THAT(sweep, ContainsSubstring("times their price at 90 % (priors"));
+  CHECK_THAT(sweep, ContainsSubstring("times their predicted time at 90 % (priors"));
 }
 
 TEST_CASE("conversations are counted by the model's tokenizer") {
@@ -259,9 +259,9 @@ TEST_CASE("what simulate cannot answer it refuses in words") {
       {"simulate", kServing, "--set", "slo={slowdown: 2}", "--set", "kv_cache={retention: window, window_tokens: 64}"},
       {"slo.slowdown", "retention all"});
   check_refused({"study", "llama3_on_dcu", "--set", "deployment.data_parallel_size=2"},
-                {"deployment: a step is priced on devices that share every layer", "`dculab simulate`"});
+                {"deployment: a step is predicted on devices that share every layer", "`dculab simulate`"});
   check_refused({"simulate", "quickstart"}, {"has no requests to serve"});
-  check_refused({"simulate", kServing, "--set", "sweep={measure.repeats: [1, 2]}"}, {"changes no price"});
+  check_refused({"simulate", kServing, "--set", "sweep={measure.repeats: [1, 2]}"}, {"changes no predicted time"});
   check_refused({"simulate", kServing, "--set", "constraints=[ttft_p99 <= 1 ms]"}, {"constraints", "subject_to"});
   check_refused({"simulate", kServing, "--set", "slo={}"}, {"goodput", "give slo"});
   check_refused({"simulate", kServing, "--set", "pareto={minimize: [ttft_p50, step_time]}"},

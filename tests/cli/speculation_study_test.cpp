@@ -129,7 +129,7 @@ TEST_CASE("recommend says how many tokens to draft with what it chooses") {
   CHECK(choice.at("num_speculative_tokens").is_number());
 }
 
-TEST_CASE("drafts that cannot be priced are refused") {
+TEST_CASE("drafts that cannot be predicted are refused") {
   Folder folder;
   const std::string file = folder.write("small.yaml", kSmall);
   const auto refused = [&file](const std::string& change, const std::vector<std::string>& parts) {

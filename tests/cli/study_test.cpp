@@ -93,7 +93,7 @@ TEST_CASE("block sizes that the stack's kernels do not take are left out, and sa
                        ContainsSubstring("→ z100, 8 KV heads: block size 32; "));
 }
 
-TEST_CASE("a sweep of one point is priced, and nothing is recommended") {
+TEST_CASE("a sweep of one point is predicted, and nothing is recommended") {
   const Arguments one = study_with({"--set", "model.num_key_value_heads=8", "kv_cache.block_size=16"});
   const Json study = run_for_json(one);
   for (const Json& machine : study.at("machines")) {

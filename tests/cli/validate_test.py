@@ -52,7 +52,7 @@ for point in result["points"]:
     assert point["low"] <= point["predicted"] <= point["high"], point
     assert point["basis"] == "priors", point
 
-# What a price leans on is told of each program on a machine.
+# Input sensitivity is reported for each program on a machine.
 engines = {(point["machine"], "llama.cpp" in point["software"]) for point in result["points"]}
 shared = {machine for machine, _ in engines if {(machine, True), (machine, False)} <= engines}
 assert shared
@@ -132,9 +132,9 @@ with tempfile.TemporaryDirectory() as name:
     assert left["leave_one_out"]["machine"]["scores"][-1]["count"] == len(kernels)
     three = [dict(odd[1], id=str(number)) for number in range(3)]
     table = run("--points", write(folder / "three.csv", kernels[:1] + three)).stdout
-    assert "not priced: 3 rows, first row 3 (0): no machine 'no-such-machine'" in table, table
+    assert "not predicted: 3 rows, first row 3 (0): no machine 'no-such-machine'" in table, table
     table = run("--points", with_odd, "--leave-one-out", "machine").stdout
-    assert "refused: row" in table and "not priced: row" in table, table
+    assert "refused: row" in table and "not predicted: row" in table, table
 
     # The naive roofline by hand: A100 multiplies F16 at 312 TFLOP/s and reads 2039 GB/s.
     peaks = {"a100-80gb-sxm": (312e12, 2039e9)}

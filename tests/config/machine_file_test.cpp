@@ -60,13 +60,13 @@ TEST_CASE("every shipped machine loads, is sound and is named as its file") {
   }
 }
 
-TEST_CASE("how long a cache keeps what strangers drive out is written and read back") {
+TEST_CASE("how long a cache keeps what other tenants drive out is written and read back") {
   sim::Machine machine = read_machine_file(shipped_files().front());
-  machine.memory[1].kept_for = Seconds(5.5e-3);
+  machine.memory[1].retention_time = Seconds(5.5e-3);
   cite(machine, "memory." + machine.memory[1].name + ".kept_for", sim::Evidence::measured, "a probe");
   const sim::Machine again = read_machine("again", machine_yaml(machine));
-  CHECK(again.memory[0].kept_for == Seconds(0));
-  CHECK(again.memory[1].kept_for == Seconds(5.5e-3));
+  CHECK(again.memory[0].retention_time == Seconds(0));
+  CHECK(again.memory[1].retention_time == Seconds(5.5e-3));
 }
 
 TEST_CASE("a machine's texts are written and read back, whatever they are") {
@@ -277,7 +277,7 @@ TEST_CASE("every figure that calibration fits can be written to a machine file")
   for (const auto& field : sim::kOverheads) writable.push_back("overheads." + std::string(field.info.key));
   for (const auto& field : sim::kSustained) writable.push_back("sustained." + std::string(field.info.key));
   for (const auto& field : sim::kReached) writable.push_back("stack.reached." + std::string(field.info.key));
-  REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.undisturbed is measured, not fitted
+  REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.interference_free is measured, not fitted
   for (const sim::Parameter& parameter : sim::parameters())
     CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());
 }

@@ -138,11 +138,11 @@ TEST_CASE("a file of nothing but problems is not read to its end") {
 
 TEST_CASE("a long value or key is shown in part") {
   const std::string key(1000, 'k');
-  const std::string told = complaints(key + ": " + std::string(1000, 'v'), [&key](MapReader& reader) {
+  const std::string reported = complaints(key + ": " + std::string(1000, 'v'), [&key](MapReader& reader) {
     int value = 0;
     reader.optional(key, value);
   });
-  CHECK_THAT(told, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
+  CHECK_THAT(reported, ContainsSubstring("'" + std::string(200, 'v') + "...' is not a whole number"));
   CHECK_THAT(complaints(std::string(1000, 'k') + ": 1", [](MapReader&) {}),
              ContainsSubstring(": " + std::string(200, 'k') + "...: unknown key"));
 }

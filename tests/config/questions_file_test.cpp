@@ -99,9 +99,9 @@ TEST_CASE("conversations that are none are refused with their lines, in few word
              ContainsSubstring("c.json:2: [1].conversations: missing"));
   std::string text = "[[]";
   for (int item = 1; item < 100'000; ++item) text += ",[]";
-  const std::string told = conversation_error(text + "]");
-  CHECK(std::count(told.begin(), told.end(), '\n') == 20);
-  CHECK_THAT(told, ContainsSubstring("and 99,980 more problems"));
+  const std::string reported = conversation_error(text + "]");
+  CHECK(std::count(reported.begin(), reported.end(), '\n') == 20);
+  CHECK_THAT(reported, ContainsSubstring("and 99,980 more problems"));
 }
 
 }  // namespace dculab::config

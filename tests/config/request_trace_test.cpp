@@ -40,9 +40,9 @@ TEST_CASE("of a wrong file of any length 20 lines are told") {
     static_cast<void>(read_request_trace("t.csv", text));
     FAIL("100,000 wrong rows are accepted");
   } catch (const InputError& error) {
-    const std::string told = error.what();
-    CHECK(std::count(told.begin(), told.end(), '\n') == 20);
-    CHECK_THAT(told, ContainsSubstring("and 100,000 or more problems"));
+    const std::string reported = error.what();
+    CHECK(std::count(reported.begin(), reported.end(), '\n') == 20);
+    CHECK_THAT(reported, ContainsSubstring("and 100,000 or more problems"));
   }
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("whatever byte is wrong, a journal is refused or gives back chunks tha
   }
 }
 
-TEST_CASE("what stands before damage is kept on request, and the rest is priced anew") {
+TEST_CASE("what stands before damage is kept on request, and the rest is predicted anew") {
   const JournalFileName file;
   write_two(file.path);
   const std::string whole = bytes_of(file.path);

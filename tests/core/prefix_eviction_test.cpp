@@ -65,10 +65,10 @@ TEST_CASE("lfu keeps what is asked for again and again through a rush of what is
       for (int own = 0; own < 4; ++own) conversation.push_back(next++);
       for (int times = 0; times < 2; ++times, conversation.back() = next++)
         found[eviction] += cache.serve(conversation);
-      for (int stranger = 0; stranger < 4; ++stranger, next += 12) CHECK(cache.serve(counted(12, next)) == 0);
+      for (int other = 0; other < 4; ++other, next += 12) CHECK(cache.serve(counted(12, next)) == 0);
     }
   }
-  // lru: strangers take all blocks before the next round. lfu: the beginning stays.
+  // lru: other requests take all blocks before the next round. lfu: the beginning stays.
   CHECK(found[PrefixEviction::lru] == 50 * 16);
   CHECK(found[PrefixEviction::lfu] > 95 * 16);
 }
@@ -76,10 +76,10 @@ TEST_CASE("lfu keeps what is asked for again and again through a rush of what is
 TEST_CASE("lfu with aging forgets what nobody asks for any more", "[prefix_caching]") {
   OneByOne cache(12, PrefixEviction::lfu);
   for (int times = 0; times < 20; ++times) cache.serve(counted(16));
-  // A new beginning that is found once each round; each round's strangers make the blocks older by about one.
+  // A new beginning that is found once each round; each round's other requests make the blocks older by about one.
   TokenId next = 1000;
   for (int round = 0; round < 100; ++round)
-    for (int stranger = 0; stranger < 4; ++stranger, next += 12) cache.serve(counted(12, next));
+    for (int other = 0; other < 4; ++other, next += 12) cache.serve(counted(12, next));
   CHECK(cache.serve(counted(16)) == 0);
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("a stop token ends a request unless it is told to ignore it", "[schedu
   }
 }
 
-TEST_CASE("a step that is only priced has lengths and nothing else", "[scheduler]") {
+TEST_CASE("a step that is only predicted has lengths and nothing else", "[scheduler]") {
   const SchedulerLimits limits{.num_blocks = 10, .max_position_embeddings = 200};
   Scheduler scheduler(options_with(16, 8, 64), limits, BatchContents::lengths_only);
   scheduler.submit(request_of(0, 20, 2));

@@ -45,19 +45,19 @@ TEST_CASE("every op is timed, and their times fit into the step's") {
 
 #ifdef __linux__
 TEST_CASE("without further threads an executor works with the first one, says so once, and traces record it") {
-  static int told = 0, had = 0, wanted = 0;
+  static int reported = 0, had = 0, wanted = 0;
   const ModelWeights weights = load_weights(kGoldenFolder / "gqa");
   const int failed_check = with_few_threads(0, [&] {
     set_thread_shortage_handler([](int threads, int asked_for) {
-      ++told;
+      ++reported;
       had = threads;
       wanted = asked_for;
     });
     const KvCacheOptions kv{.num_blocks = 4, .block_size = 16};
     const CpuExecutor first(weights, kv, 1);
-    if (told != 0) return 1;
+    if (reported != 0) return 1;
     const CpuExecutor second(weights, kv, 8), third(weights, kv, 4);
-    if (told != 1 || had != 1 || wanted != 8) return 2;
+    if (reported != 1 || had != 1 || wanted != 8) return 2;
     if (trace_header(second, "").threads != 1 || second.device_name() != "CPU, 1 threads") return 3;
     return 0;
   });

@@ -110,7 +110,7 @@ TEST_CASE("FP8 checkpoints that are damaged are refused with file and tensor") {
              ContainsSubstring("has a scale that is NaN or infinite"));
 }
 
-TEST_CASE("FP8 blocks that kernels do not take, and formats that are only priced, are refused") {
+TEST_CASE("FP8 blocks that kernels do not take, and formats that are only predicted, are refused") {
   const auto refused = [](const std::string& from, const std::string& to) {
     const TemporaryFolder folder;
     fs::copy(kFp8Folder / "block", folder.path("model"));
@@ -124,10 +124,10 @@ TEST_CASE("FP8 blocks that kernels do not take, and formats that are only priced
     }
     return std::string("none");
   };
-  CHECK_THAT(refused("128,\n      128", "128, 96"), ContainsSubstring("FP8 blocks of 128 x 96 weights are priced"));
-  CHECK_THAT(refused(R"("fmt": "e4m3")", R"("fmt": "e5m2")"), ContainsSubstring("priced, not run"));
+  CHECK_THAT(refused("128,\n      128", "128, 96"), ContainsSubstring("FP8 blocks of 128 x 96 weights are predicted"));
+  CHECK_THAT(refused(R"("fmt": "e4m3")", R"("fmt": "e5m2")"), ContainsSubstring("predicted, not run"));
   CHECK_THAT(refused(R"("quant_method": "fp8")", R"("quant_method": "bitsandbytes", "load_in_4bit": true)"),
-             ContainsSubstring("'bitsandbytes' is priced, not run"));
+             ContainsSubstring("'bitsandbytes' is predicted, not run"));
 }
 
 TEST_CASE("random FP8 weights keep the scale of what they multiply, and take a byte each") {

@@ -204,7 +204,7 @@ TEST_CASE("Fisher weights come from a file, of the text that is calibrated on") 
   CHECK_THROWS_WITH(load_kv_fisher(file, 2, 3, 4), ContainsSubstring("layers.2.v_fisher holds what is negative"));
 }
 
-TEST_CASE("KVQuant's cache has the bytes that are priced, and needs a calibration") {
+TEST_CASE("KVQuant's cache has the bytes that are predicted, and needs a calibration") {
   const ModelWeights weights = load_weights(kShippedModel);
   for (const Dtype dtype : {Dtype::kvquant4, Dtype::kvquant3, Dtype::kvquant2}) {
     INFO(name(dtype));

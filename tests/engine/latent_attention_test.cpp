@@ -134,7 +134,7 @@ TEST_CASE("latents and shared K and V: a smaller cache moves logits by no more t
   }
 }
 
-TEST_CASE("latents and shared K and V: the cache has the bytes that are priced, and blocks move with all of them") {
+TEST_CASE("latents and shared K and V: the cache has the bytes that are predicted, and blocks move with all of them") {
   for (const std::string& variant : latent_and_cross_layer()) {
     const GoldenModel golden(variant, kFamilyFolder);
     const ModelWeights weights = load_weights(golden.folder());

@@ -7,9 +7,9 @@
 
 #include "engine/probe/explanation.hpp"
 #include "engine/probe/foreign_load.hpp"
-#include "engine/probe/kept_for.hpp"
 #include "engine/probe/page_buffer.hpp"
 #include "engine/probe/probe.hpp"
+#include "engine/probe/retention_time.hpp"
 #include "engine/probe/sampling.hpp"
 #include "kernels/cpu/probe/arithmetic.hpp"
 #include "kernels/cpu/probe/dependent_chain.hpp"
@@ -157,9 +157,9 @@ TEST_CASE("how long a cache keeps is read off the passes after longer and longer
   };
   const Seconds warm(1e-3);
   for (const double kept : {0.5e-3, 1e-3, 5e-3, 15e-3})
-    CHECK(kept_for(warm, passes(kept, 1)) / Seconds(kept) == Approx(1).epsilon(0.1));
-  CHECK(kept_for(warm, passes(5e-3, 0.2)) == Seconds{});
-  CHECK(kept_for(warm, passes(1e-5, 1)) == Seconds(0.25e-3));
+    CHECK(retention_time(warm, passes(kept, 1)) / Seconds(kept) == Approx(1).epsilon(0.1));
+  CHECK(retention_time(warm, passes(5e-3, 0.2)) == Seconds{});
+  CHECK(retention_time(warm, passes(1e-5, 1)) == Seconds(0.25e-3));
 }
 
 TEST_CASE("a quick probe of this host is sane", "[probe][slow][once]") {
@@ -180,8 +180,8 @@ TEST_CASE("a quick probe of this host is sane", "[probe][slow][once]") {
     REQUIRE(level.read.size() == 2);
     for (const ReadRate& read : level.read) CHECK(read.rate.lowest > BytesPerSecond(0));
     CHECK(level.latency.lowest > Seconds(0));
-    CHECK(level.kept_for >= Seconds(0));
-    CHECK((&level == &host.levels[host.levels.size() - 2] || level.kept_for == Seconds(0)));
+    CHECK(level.retention_time >= Seconds(0));
+    CHECK((&level == &host.levels[host.levels.size() - 2] || level.retention_time == Seconds(0)));
   }
   // Which level is faster is a timing, and on a busy machine or in a sanitized build it can come out either way.
   for (std::size_t i = 1; i + 1 < host.levels.size(); ++i) CHECK(host.levels[i].size > host.levels[i - 1].size);

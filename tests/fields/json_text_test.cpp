@@ -80,9 +80,9 @@ TEST_CASE("places are lines, and a mistake has its column too") {
 }
 
 TEST_CASE("a mistake in a long token is told in few words") {
-  const std::string told = refusal("[\"" + std::string(1 << 20, 'a'));
-  CHECK_THAT(told, StartsWith("f.json:1:1048579: is not valid JSON ("));
-  CHECK(told.size() < 300);
+  const std::string reported = refusal("[\"" + std::string(1 << 20, 'a'));
+  CHECK_THAT(reported, StartsWith("f.json:1:1048579: is not valid JSON ("));
+  CHECK(reported.size() < 300);
 }
 
 TEST_CASE("nesting is refused beyond 64 levels, however deep") {

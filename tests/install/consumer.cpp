@@ -1,4 +1,4 @@
-// A stranger prices a decode step on a machine of his own.
+// A user predicts a decode step on a machine of their own.
 #include <cstdio>
 
 #include "model/plan_step.hpp"

@@ -1,4 +1,4 @@
-// A stranger asks how an engine should serve his model on his machine.
+// A user asks how an engine should serve their model on their machine.
 // Usage: recommend MODEL_FOLDER MACHINE.yaml
 #include <cstdio>
 #include <string>

@@ -67,7 +67,7 @@ TEST_CASE("a launch of any op covers its work, whatever the device") {
   }
 }
 
-TEST_CASE("our products are priced with as many tiles as the launcher starts") {
+TEST_CASE("our products are predicted with as many tiles as the launcher starts") {
   for (const Dtype weights : {Dtype::f16, Dtype::int4})
     for (const int tokens : {9, 32, 33, 64, 65, 100, 128, 129, 300}) {
       EngineOptions options;
@@ -108,7 +108,7 @@ TEST_CASE("our products are split along k as the launcher splits them, a library
   CHECK(lower(op, plan, gpu("gfx906", ""), {{&gemm::kRocblas}, {}, {}, {}}).parts == 0);
 }
 
-TEST_CASE("our own kernels are priced by what they ask for, tensor by tensor; a library's by the op's operands") {
+TEST_CASE("our own kernels are predicted by what they ask for, tensor by tensor; a library's by the op's operands") {
   const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 16, 100));
   const Kernels library{{&gemm::kRocblas}, {}, {}, {}};
   for (const char* name : {"embed_tokens", "input_layernorm", "rope_and_cache", "o_proj", "lm_head"}) {

@@ -111,7 +111,7 @@ TEST_CASE("Granite's scores have a scale of their own, InternLM 2 the frequencie
   CHECK(read_small("internlm2", "").kinds[0].gqa().qkv_bias);
 }
 
-TEST_CASE("of a model that also sees, the text model is priced, with a note of what is not counted", "[families]") {
+TEST_CASE("of a model that also sees, the text model is predicted, with a note of what is not counted", "[families]") {
   const ModelShape qwen =
       read_text_of(R"({"model_type": "qwen3_vl", "tie_word_embeddings": false,
     "vision_config": {"hidden_size": 1024}, "text_config": )" +

@@ -114,7 +114,7 @@ TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too",
   CHECK(gemma3.dtype == Dtype::bf16);
 }
 
-TEST_CASE("weights quantized to FP8 and by compressed-tensors are priced as they are stored", "[families]") {
+TEST_CASE("weights quantized to FP8 and by compressed-tensors are predicted as they are stored", "[families]") {
   CHECK(shipped("qwen3-32b-fp8").quantization == WeightFormat{Dtype::fp8_e4m3, 0});
   CHECK(shipped("qwen3-32b-fp8").quantized_activations == ActivationMode::fp8);
   const auto read = [](const std::string& weights) {

@@ -96,7 +96,7 @@ TEST_CASE("Gemma 4's last layers may read the KV of the last of their type befor
   CHECK_THROWS_WITH(read_gemma4(R"(, "num_kv_shared_layers": 8)"), ContainsSubstring("fewer than the layers"));
 }
 
-TEST_CASE("what of Gemma 4 is not priced is refused", "[gemma4]") {
+TEST_CASE("what of Gemma 4 is not predicted is refused", "[gemma4]") {
   const auto silent = [](const char* type) {
     return parse_model_shape(std::string(R"({"model_type": ")") + type + R"("})", "config.json", "small");
   };

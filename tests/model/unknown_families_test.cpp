@@ -8,12 +8,13 @@
 namespace dculab {
 namespace {
 
-TEST_CASE("a dense decoder that is not known is priced like Llama, with one note of what was assumed", "[families]") {
+TEST_CASE("a dense decoder that is not known is predicted like Llama, with one note of what was assumed",
+          "[families]") {
   const ModelShape model = read_small("foo", "");
   REQUIRE(model.notes.size() == 1);
-  CHECK(
-      model.notes.front() ==
-      "model_type 'foo' is not known: priced as a dense decoder like Llama (RMSNorm, gated SiLU MLP, RoPE, no biases)");
+  CHECK(model.notes.front() ==
+        "model_type 'foo' is not known: predicted as a dense decoder like Llama (RMSNorm, gated SiLU MLP, RoPE, no "
+        "biases)");
   CHECK(model.tensor_names == nullptr);
   CHECK(weight_footprint(model, {}) == weight_footprint(read_small("llama", ""), {}));
   CHECK(kv_bytes_per_token(model, Dtype::bf16) == kv_bytes_per_token(read_small("llama", ""), Dtype::bf16));
@@ -43,47 +44,50 @@ TEST_CASE("what an unknown decoder's configuration says is taken, and stands in 
 }
 
 TEST_CASE("what is not dense is refused with its part, its line and what is nearest", "[families]") {
-  const auto told = [](const std::string& fields) { return refusal_of(config_of("foo", fields)); };
-  const std::string nearest = "; nearest that can be priced: ";
-  CHECK(told(R"(, "layers_block_type": ["mamba", "attention", "mamba", "mamba"])") ==
-        "config.json:2: 'model_type' 'foo' cannot be priced: it has mamba layers in 3 of 4" + nearest + "qwen3-0.6b");
+  const auto reported = [](const std::string& fields) { return refusal_of(config_of("foo", fields)); };
+  const std::string nearest = "; nearest that can be predicted: ";
+  CHECK(reported(R"(, "layers_block_type": ["mamba", "attention", "mamba", "mamba"])") ==
+        "config.json:2: 'model_type' 'foo' cannot be predicted: it has mamba layers in 3 of 4" + nearest +
+            "qwen3-0.6b");
   // Nemotron-H writes a number that is none in JSON.
-  CHECK_THAT(told(R"(, "time_step_limit": [0.0, Infinity], "hybrid_override_pattern": "M-*-")"),
+  CHECK_THAT(reported(R"(, "time_step_limit": [0.0, Infinity], "hybrid_override_pattern": "M-*-")"),
              ContainsSubstring("mamba layers in 1 of 4"));
-  CHECK_THAT(told(R"(, "layer_types": ["linear_attention", "full_attention", "full_attention", "full_attention"])"),
+  CHECK_THAT(reported(R"(, "layer_types": ["linear_attention", "full_attention", "full_attention", "full_attention"])"),
              ContainsSubstring("linear attention layers in 1 of 4"));
-  CHECK_THAT(told(R"(, "linear_attn_config": {"kda_layers": [1, 2, 3]})"),
+  CHECK_THAT(reported(R"(, "linear_attn_config": {"kda_layers": [1, 2, 3]})"),
              ContainsSubstring("linear attention layers in 3 of 4"));
-  CHECK_THAT(told(R"(, "full_attention_interval": 4)"), ContainsSubstring("linear attention layers in 3 of 4"));
-  CHECK_THAT(told(R"(, "mamba_d_state": 16)"), ContainsSubstring("mamba layers (mamba_d_state)"));
-  CHECK_THAT(told(R"(, "n_routed_experts": 256, "moe_intermediate_size": 2048)"),
+  CHECK_THAT(reported(R"(, "full_attention_interval": 4)"), ContainsSubstring("linear attention layers in 3 of 4"));
+  CHECK_THAT(reported(R"(, "mamba_d_state": 16)"), ContainsSubstring("mamba layers (mamba_d_state)"));
+  CHECK_THAT(reported(R"(, "n_routed_experts": 256, "moe_intermediate_size": 2048)"),
              ContainsSubstring("256 routed experts (n_routed_experts)" + nearest + "qwen3-30b-a3b"));
-  CHECK_THAT(told(R"(, "kv_lora_rank": 512, "q_lora_rank": 1536)"),
+  CHECK_THAT(reported(R"(, "kv_lora_rank": 512, "q_lora_rank": 1536)"),
              ContainsSubstring("it has multi-head latent attention (kv_lora_rank);"));
-  CHECK_THAT(told(R"(, "block_configs": [{}, {}, {}, {}])"), ContainsSubstring("layers that differ (block_configs)"));
-  CHECK_THAT(told(R"(, "is_encoder_decoder": true)"), ContainsSubstring("an encoder"));
+  CHECK_THAT(reported(R"(, "block_configs": [{}, {}, {}, {}])"),
+             ContainsSubstring("layers that differ (block_configs)"));
+  CHECK_THAT(reported(R"(, "is_encoder_decoder": true)"), ContainsSubstring("an encoder"));
   for (const char* none : {R"(, "num_experts": null)", R"(, "num_experts": 1)", R"(, "is_encoder_decoder": false)",
                            R"(, "num_kv_shared_layers": 0)"})
-    CHECK(told(none).empty());
+    CHECK(reported(none).empty());
 }
 
 TEST_CASE("encoders, recurrences and layers that share K and V are not taken for a dense decoder", "[families]") {
-  const auto told = [](const std::string& fields, const char* type = "foo") {
+  const auto reported = [](const std::string& fields, const char* type = "foo") {
     return refusal_of(config_of(type, fields));
   };
-  CHECK_THAT(told(R"(, "architectures": ["ModernBertForMaskedLM"])"),
+  CHECK_THAT(reported(R"(, "architectures": ["ModernBertForMaskedLM"])"),
              ContainsSubstring("another task than to continue text (ModernBertForMaskedLM)"));
-  CHECK_THAT(told("", "bert"), ContainsSubstring("an encoder (model_type)"));
-  CHECK_THAT(told(R"(, "image_size": 224, "patch_size": 16)"), ContainsSubstring("an encoder of images (patch_size)"));
-  CHECK_THAT(told("", "rwkv"), ContainsSubstring("recurrent layers of RWKV (model_type)"));
-  CHECK_THAT(told(R"(, "decay_low_rank_dim": 64)"), ContainsSubstring("recurrent layers of RWKV"));
-  CHECK_THAT(told(R"(, "use_cla": true, "cla_share_factor": 2)"), ContainsSubstring("shared by layers (use_cla)"));
-  CHECK_THAT(told(R"(, "attn_type_list": [0, 0, 0, 1])"), ContainsSubstring("linear attention layers in 3 of 4"));
+  CHECK_THAT(reported("", "bert"), ContainsSubstring("an encoder (model_type)"));
+  CHECK_THAT(reported(R"(, "image_size": 224, "patch_size": 16)"),
+             ContainsSubstring("an encoder of images (patch_size)"));
+  CHECK_THAT(reported("", "rwkv"), ContainsSubstring("recurrent layers of RWKV (model_type)"));
+  CHECK_THAT(reported(R"(, "decay_low_rank_dim": 64)"), ContainsSubstring("recurrent layers of RWKV"));
+  CHECK_THAT(reported(R"(, "use_cla": true, "cla_share_factor": 2)"), ContainsSubstring("shared by layers (use_cla)"));
+  CHECK_THAT(reported(R"(, "attn_type_list": [0, 0, 0, 1])"), ContainsSubstring("linear attention layers in 3 of 4"));
   for (const char* decoder : {R"(, "architectures": ["FooForCausalLM"])", R"(, "architectures": ["FooLMHeadModel"])",
                               R"(, "architectures": ["FooModel"], "auto_map": {"AutoModelForCausalLM": "foo.Foo"})",
                               R"(, "attn_type_list": [1, 1, 1, 1])", R"(, "use_cla": false)"})
-    CHECK(told(decoder).empty());
-  CHECK(told(R"(, "architectures": ["ModernBertDecoderForCausalLM"])", "modernbert-decoder").empty());
+    CHECK(reported(decoder).empty());
+  CHECK(reported(R"(, "architectures": ["ModernBertDecoderForCausalLM"])", "modernbert-decoder").empty());
 }
 
 TEST_CASE("layers without positions and a dtype that is not there stand in the note", "[families]") {
@@ -101,18 +105,18 @@ TEST_CASE("layers without positions and a dtype that is not there stand in the n
   CHECK_THAT(silent.notes.front(), ContainsSubstring("no biases); its config.json has no dtype: BF16 is assumed"));
 }
 
-TEST_CASE("every model that is named as the nearest is shipped and can be priced", "[families]") {
+TEST_CASE("every model that is named as the nearest is shipped and can be predicted", "[families]") {
   std::vector<std::string> named;
   for (const char* experts : {"", R"(, "num_experts": 8)", R"(, "num_experts": 128)"})
     for (const int hidden : {64, 1024, 2048, 4096, 5120, 6144, 8192, 16384})
       for (const int layers : {4, 32, 64, 126}) {
         const std::string size = std::to_string(hidden);
-        const std::string told = refusal_of(
+        const std::string reported = refusal_of(
             R"({"model_type": "foo", "hidden_size": )" + size + R"(, "num_hidden_layers": )" + std::to_string(layers) +
             R"(, "intermediate_size": )" + size + R"(, "kv_lora_rank": 512)" + experts + "}");
-        const std::string before = "nearest that can be priced: ";
-        REQUIRE(told.find(before) != std::string::npos);
-        named.push_back(told.substr(told.find(before) + before.size()));
+        const std::string before = "nearest that can be predicted: ";
+        REQUIRE(reported.find(before) != std::string::npos);
+        named.push_back(reported.substr(reported.find(before) + before.size()));
       }
   std::ranges::sort(named);
   named.erase(std::unique(named.begin(), named.end()), named.end());

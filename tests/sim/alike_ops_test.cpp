@@ -50,20 +50,20 @@ TEST_CASE("nothing is alike in layers of one kind") {
 
 TEST_CASE("caches that others have emptied are filled once for each op, in all kinds of layers") {
   Machine machine = cpu_like();
-  machine.sustained.refill_bandwidth = 0.5;
-  machine.memory[2].kept_for = Seconds(5e-3);
+  machine.sustained.cold_miss_bandwidth = 0.5;
+  machine.memory[2].retention_time = Seconds(5e-3);
   const StepPlan plan = plan_step(two_kinds(), {}, uniform_batch(Phase::decode, 4, 100));
   StepPrice warm, cold;
   price_step(machine, plan, 0, warm);
   price_step(machine, plan, 1, cold);
-  Seconds refills;
+  Seconds cold_misses;
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     CHECK((cold.ops[index].seconds - warm.ops[index].seconds).value() ==
-          Approx(cold.ops[index].refill.value()).margin(1e-15));
-    refills += plan.ops[index].count * cold.ops[index].refill;
+          Approx(cold.ops[index].cold_misses.value()).margin(1e-15));
+    cold_misses += plan.ops[index].count * cold.ops[index].cold_misses;
   }
-  CHECK(refills > Seconds{});
-  CHECK((cold.seconds - warm.seconds).value() == Approx(refills.value()));
+  CHECK(cold_misses > Seconds{});
+  CHECK((cold.seconds - warm.seconds).value() == Approx(cold_misses.value()));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
     level.bandwidth_per_unit = BytesPerSecond(either(0, either(1e3, 1e20)));
     level.outstanding = either(0, 1 << 20);
     level.latency = latency = std::max(latency, Seconds(either(1e-12, 1e3)));
-    level.kept_for = Seconds(either(0, either(1e-12, 1e3)));
+    level.retention_time = Seconds(either(0, either(1e-12, 1e3)));
   }
   machine.waves = {.wave_size = count(1 << 20),
                    .simds_per_unit = count(1024),
@@ -127,7 +127,7 @@ TEST_CASE("a larger batch and a longer context take more FLOP and no less time, 
     if (const auto* share = std::get_if<double Reached::*>(&field.member))
       machine.stack.reached.** share = either(1e-4, 1);
   for (double Sustained::*share :
-       {&Sustained::dram_bandwidth, &Sustained::cache_bandwidth, &Sustained::refill_bandwidth})
+       {&Sustained::dram_bandwidth, &Sustained::cache_bandwidth, &Sustained::cold_miss_bandwidth})
     machine.sustained.*share = either(1e-4, 1);
   machine.stack.reached.block_lookup = Seconds(either(0, 1e3));
   return machine;
@@ -156,7 +156,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the largest prefill of the longest contexts is priced, and the tables have it") {
+TEST_CASE("the largest prefill of the longest contexts is predicted, and the tables have it") {
   const PricedPlan step = priced_plan(a100_like(), llama_3_8b(), {}, Phase::prefill, {1 << 16, 1 << 24});
   check_finite(step, a100_like());
   CHECK(step.plan.batch.num_tokens() == std::int64_t{1} << 40);

@@ -261,10 +261,10 @@ TEST_CASE(
   const auto from = [&](std::size_t level, double efficiency) {
     return Approx(2 * sums / (machine.memory[level].bandwidth.value() * efficiency));
   };
-  CHECK(adding_time(machine, op, 1) == Seconds());
-  CHECK(adding_time(machine, op, 3).value() == from(1, machine.sustained.cache_bandwidth));
+  CHECK(split_k_reduction_time(machine, op, 1) == Seconds());
+  CHECK(split_k_reduction_time(machine, op, 3).value() == from(1, machine.sustained.cache_bandwidth));
   machine.memory[1].size = Bytes(sums - 1);
-  CHECK(adding_time(machine, op, 3).value() == from(2, machine.sustained.dram_bandwidth));
+  CHECK(split_k_reduction_time(machine, op, 3).value() == from(2, machine.sustained.dram_bandwidth));
 }
 
 TEST_CASE("a ragged decode batch is held up by its longest walk") {

@@ -116,7 +116,7 @@ TEST_CASE("where blocks are short, few heads for those who wait serve more", "[g
   CHECK(by_load.num_preemptions < many.num_preemptions);
 }
 
-TEST_CASE("steps of both sets are priced again as what they are", "[groups_by_load]") {
+TEST_CASE("steps of both sets are predicted again as what they are", "[groups_by_load]") {
   const SimulatedServer server = with_two_sets(kRule);
   StepSample sample(4096);
   Seconds total;

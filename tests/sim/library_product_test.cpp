@@ -60,7 +60,7 @@ TEST_CASE("workgroups of a long product drift apart by no more than the slabs th
   const Machine machine = vega20();
   const auto burst = [&](double k) {
     const Op op = product(4096, 4096, k);
-    return reuse_of(machine, op, parallelism(machine, op), kFootprint)[0].burst;
+    return reuse_of(machine, op, parallelism(machine, op), kFootprint)[0].together;
   };
   CHECK_THAT(burst(2048) / burst(1024), WithinRel(2.0, 1e-9));
   CHECK_THAT(burst(1 << 20) / burst(1 << 18), WithinRel(1.0, 1e-9));
@@ -80,8 +80,8 @@ TEST_CASE("parts that add to y in memory need no second kernel, and pass through
   launch.adds_in_place = true;
   const OpPrice in_place = priced();
   CHECK(in_place.kernels == apart.kernels - 1);
-  CHECK(in_place.adding > Seconds());
-  CHECK(in_place.adding < apart.adding);
+  CHECK(in_place.split_k_reduction > Seconds());
+  CHECK(in_place.split_k_reduction < apart.split_k_reduction);
 }
 
 TEST_CASE("values without registers come back from the first cache that holds them until then") {

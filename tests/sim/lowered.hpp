@@ -38,8 +38,8 @@ inline std::optional<double> matmul_dram_share(const Machine& machine, const Op&
   return sim::matmul_dram_share(machine, *lowered(machine, op).product);
 }
 
-inline Seconds adding_time(const Machine& machine, const Op& op, double parts) {
-  return sim::adding_time(machine, lowered(machine, op), parts);
+inline Seconds split_k_reduction_time(const Machine& machine, const Op& op, double parts) {
+  return sim::split_k_reduction_time(machine, lowered(machine, op), parts);
 }
 
 inline auto reuse_of(const Machine& machine, const Op& op, const Parallelism& parallel, Bytes footprint) {

@@ -1,7 +1,7 @@
 // Benchmarks of the hardware alone, by hand on an MI50: 16 KiB, 4 MiB and DRAM of 6600, 1766 and 1024 GB/s.
 #include "sim/study/machine_probe.hpp"
 
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/support/catch.hpp"
 
@@ -47,12 +47,12 @@ TEST_CASE("a cache that keeps the bytes answers, the next one does what it does 
 TEST_CASE("links and arithmetic are the machine's") {
   CHECK(time_of({.kind = ProbeKind::send, .bytes = Bytes(32e6), .devices = 2}) == Approx(11e-6 + 1e-3 / 0.7));
   CHECK(1 / time_of({.kind = ProbeKind::arithmetic, .dtype = Dtype::int8}) == Approx(53.6e12));
-  Recipe recipe;
-  recipe.probe = MachineProbe{.kind = ProbeKind::arithmetic, .dtype = Dtype::f16};
-  recipe.amount = 1;
-  CHECK(recipe.figure(price_recipe(mi50(), recipe)) == Approx(26.8e12));
-  CHECK(recipe_floor(mi50(), recipe) == price_recipe(mi50(), recipe));
-  CHECK(recipe_bound(mi50(), recipe) == "compute");
+  MeasuredRun measured_run;
+  measured_run.probe = MachineProbe{.kind = ProbeKind::arithmetic, .dtype = Dtype::f16};
+  measured_run.amount = 1;
+  CHECK(measured_run.figure(price_run(mi50(), measured_run)) == Approx(26.8e12));
+  CHECK(run_floor(mi50(), measured_run) == price_run(mi50(), measured_run));
+  CHECK(run_bound(mi50(), measured_run) == "compute");
 }
 
 }  // namespace

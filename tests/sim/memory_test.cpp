@@ -53,21 +53,21 @@ TEST_CASE("unused slots of the last block are not loaded") {
 }
 
 TEST_CASE("a byte stays while its reuse distance is below the capacity") {
-  CHECK(stays(Bytes{}, kMiB) == 1);
-  CHECK(stays(kMiB, kMiB) == 0.5);
-  CHECK(stays(0.25 * kMiB, kMiB) > 0.99);
-  CHECK(stays(10 * kMiB, kMiB) < 1.01e-4);
+  CHECK(hit_probability(Bytes{}, kMiB) == 1);
+  CHECK(hit_probability(kMiB, kMiB) == 0.5);
+  CHECK(hit_probability(0.25 * kMiB, kMiB) > 0.99);
+  CHECK(hit_probability(10 * kMiB, kMiB) < 1.01e-4);
 }
 
-TEST_CASE("concurrent workgroups share one miss of a shared cache; later sweeps hit if the distance fits") {
+TEST_CASE("concurrent workgroups share one miss of a shared cache; later requests hit if the distance fits") {
   Reuse reuse{.requests = 8, .concurrent = 4, .compute_units = 60};
   reuse.first = reuse.first_local = reuse.own = Bytes(1e12);
-  reuse.burst = Bytes{};
-  reuse.sweep = Bytes(1e12);
-  // 8 requests in 2 bursts of 4: two misses, one of them the first touch.
+  reuse.together = Bytes{};
+  reuse.temporal = Bytes(1e12);
+  // 8 requests, 4 at a time: two misses, one of them the first touch.
   const Arrivals cold = misses_of_shared(all_requests(reuse), reuse, kMiB);
   CHECK(cold.total() == Approx(2));
-  reuse.sweep = Bytes{};
+  reuse.temporal = Bytes{};
   CHECK(misses_of_shared(all_requests(reuse), reuse, kMiB).total() == Approx(1));
   // Private caches of 60 units see 8 different units: nothing comes back.
   CHECK(misses_of_private(all_requests(reuse), reuse, kMiB).total() == Approx(8));

@@ -8,7 +8,7 @@
 #include "lower/gemm/kernels.hpp"
 #include "model/plan_step.hpp"
 #include "sim/study/naive_roofline.hpp"
-#include "sim/study/serving_recipe.hpp"
+#include "sim/study/serving_run.hpp"
 #include "tests/sim/machines.hpp"
 #include "tests/sim/models.hpp"
 #include "tests/support/catch.hpp"
@@ -29,7 +29,7 @@ Machine with_host(Machine machine, double seconds) {
 struct Points {
   ModelShape model = test::llama_3_8b();  // of the points that come next
   std::deque<Machine> machines;
-  std::deque<Recipe> recipes;
+  std::deque<MeasuredRun> measured_runs;
   std::vector<MeasuredPoint> points;
 
   static Machine file(const std::string& machine, const std::string& program) {
@@ -50,9 +50,9 @@ struct Points {
     machines.push_back(file(machine, program));
     for (const int batch : {1, 4, 16, 64})
       for (const int context : {256, 1024, 4096}) {
-        recipes.push_back(decode(default_server(machines.back(), model), batch, context, context));
-        const Recipe& recipe = recipes.back();
-        points.push_back({source, "", &machines.back(), &recipe, factor * price_recipe(truth, recipe), 0});
+        measured_runs.push_back(decode(default_server(machines.back(), model), batch, context, context));
+        const MeasuredRun& measured_run = measured_runs.back();
+        points.push_back({source, "", &machines.back(), &measured_run, factor * price_run(truth, measured_run), 0});
       }
   }
 
@@ -63,10 +63,10 @@ struct Points {
     for (const int context : {1024, 512, 256, 128}) {
       StepPlan plan = plan_step(test::llama_3_8b(), {}, uniform_batch(Phase::decode, 1, context));
       std::erase_if(plan.ops, [](const Op& op) { return op.kind != OpKind::attention_decode; });
-      recipes.push_back(kernel_recipe(plan));
-      recipes.back().holds_call = holds_call;
-      const Recipe& recipe = recipes.back();
-      points.push_back({"a kernel's paper", "", &machines.back(), &recipe, price_recipe(truth, recipe), 0});
+      measured_runs.push_back(kernel_run(plan));
+      measured_runs.back().holds_call = holds_call;
+      const MeasuredRun& measured_run = measured_runs.back();
+      points.push_back({"a kernel's paper", "", &machines.back(), &measured_run, price_run(truth, measured_run), 0});
     }
   }
 };
@@ -88,12 +88,12 @@ TEST_CASE("a planted host time of one program is found, and expected of it on a 
     known.add(machine, "quick", with_host(file, 300e-6));
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
+  const MeasuredRun asked = decode(default_server(file), 8, 2048, 2048);
   for (const char* machine : {"m1", "unseen"}) {
     CAPTURE(machine);
     for (const auto& [program, host] : {std::pair{"slow", 3e-3}, {"quick", 300e-6}}) {
-      const Seconds time = price_recipe(learned(calibration, machine, program), asked);
-      CHECK(time / price_recipe(with_host(file, host), asked) == Approx(1).epsilon(0.03));
+      const Seconds time = price_run(learned(calibration, machine, program), asked);
+      CHECK(time / price_run(with_host(file, host), asked) == Approx(1).epsilon(0.03));
     }
   }
 }
@@ -109,11 +109,11 @@ TEST_CASE("a planted bandwidth of one machine tells it from another with a progr
     known.add("fresh", program, file);
   }
   const PointCalibration calibration(known.points);
-  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
-  const double planted = price_recipe(worn, asked) / price_recipe(file, asked);
+  const MeasuredRun asked = decode(default_server(file), 8, 2048, 2048);
+  const double planted = price_run(worn, asked) / price_run(file, asked);
   CHECK(planted > 1.2);
-  const double found = price_recipe(learned(calibration, "worn", "four"), asked) /
-                       price_recipe(learned(calibration, "fresh", "four"), asked);
+  const double found =
+      price_run(learned(calibration, "worn", "four"), asked) / price_run(learned(calibration, "fresh", "four"), asked);
   // Not all of it, since so slow a memory is not expected of one machine.
   CHECK(found < 1.02 * planted);
   CHECK(std::log(found) > 0.66 * std::log(planted));
@@ -127,12 +127,12 @@ TEST_CASE("what a call adds where each is timed alone is no launch of a step") {
   timed.overheads.timed_call = Seconds(12e-6);
   known.add("m0", "engine", file);
   known.add_kernels("m0", "engine", timed, true);
-  CHECK(recipe_bound(timed, known.recipes.back()) == "call");
+  CHECK(run_bound(timed, known.measured_runs.back()) == "call");
   const Machine found = learned(PointCalibration(known.points), "m0", "engine");
   CHECK(found.overheads.timed_call.value() == Approx(12e-6).epsilon(0.15));
   CHECK(found.overheads.kernel_launch.value() == Approx(file.overheads.kernel_launch.value()).epsilon(0.05));
-  const Recipe step = decode(default_server(file), 1, 256, 256);
-  CHECK(price_recipe(timed, step) == price_recipe(file, step));
+  const MeasuredRun step = decode(default_server(file), 1, 256, 256);
+  CHECK(price_run(timed, step) == price_run(file, step));
 }
 
 TEST_CASE("a program that launches more kernels than the plan counts is told from a slow launch") {
@@ -157,7 +157,8 @@ TEST_CASE("kernels that were timed on their own tell nothing of what a program l
   busy.stack.reached.counted_kernels = 0.3;
   busy.stack.kernels_per_op = 2;
   known.add_kernels("m0", "busy", busy);
-  CHECK(price_recipe(busy, known.recipes.back()) == price_recipe(Points::file("m0", "busy"), known.recipes.back()));
+  CHECK(price_run(busy, known.measured_runs.back()) ==
+        price_run(Points::file("m0", "busy"), known.measured_runs.back()));
   CHECK(learned(PointCalibration(known.points), "m0", "busy").stack.reached.counted_kernels == 1);
 }
 
@@ -166,27 +167,27 @@ TEST_CASE("points tell of figures that their times depend on, where they were me
   const Machine file = Points::file("m0", "engine");
   known.add("m0", "engine", file);
   const PointCalibration calibration(known.points);
-  const auto told = [&](const Machine& machine, std::string_view key) {
+  const auto reported = [&](const Machine& machine, std::string_view key) {
     return calibration.tell(machine, *std::ranges::find(parameters(), key, &Parameter::key));
   };
-  CHECK(told(file, "sustained.dram_bandwidth"));
-  CHECK(told(file, "stack.reached.overlap"));
-  CHECK_FALSE(told(file, "sustained.peer_link"));
-  CHECK(told(Points::file("m0", "another"), "sustained.dram_bandwidth"));
-  CHECK_FALSE(told(Points::file("m0", "another"), "stack.reached.overlap"));
-  CHECK_FALSE(told(Points::file("m1", "engine"), "sustained.dram_bandwidth"));
+  CHECK(reported(file, "sustained.dram_bandwidth"));
+  CHECK(reported(file, "stack.reached.overlap"));
+  CHECK_FALSE(reported(file, "sustained.peer_link"));
+  CHECK(reported(Points::file("m0", "another"), "sustained.dram_bandwidth"));
+  CHECK_FALSE(reported(Points::file("m0", "another"), "stack.reached.overlap"));
+  CHECK_FALSE(reported(Points::file("m1", "engine"), "sustained.dram_bandwidth"));
 }
 
 TEST_CASE("how one source measured moves no machine and no program of another") {
   const Machine file = Points::file("m0", "engine");
-  const Recipe asked = decode(default_server(file), 8, 2048, 2048);
+  const MeasuredRun asked = decode(default_server(file), 8, 2048, 2048);
   const auto moved_by = [&](double factor) {
     Points known;
     for (const char* machine : {"m0", "m1", "m2"})
       known.add(machine, "engine", file, std::string("a paper on ") + machine);
     known.add("m3", "engine", file, "a contest at another clock", factor);
     const PointCalibration calibration(known.points);
-    return price_recipe(learned(calibration, "m1", "engine"), asked) / price_recipe(file, asked);
+    return price_run(learned(calibration, "m1", "engine"), asked) / price_run(file, asked);
   };
   CHECK(moved_by(1.0) == Approx(1).epsilon(0.02));
   CHECK(moved_by(0.8) == Approx(1).epsilon(0.04));
@@ -219,8 +220,8 @@ TEST_CASE("what was not seen has a wider interval") {
 
 TEST_CASE("an interval is of the nearest stack that its machine says something of, and not below the floor") {
   Machine machine = Points::file("m0", "engine");
-  const Recipe asked = decode(default_server(machine), 8, 2048, 2048);
-  CHECK(recipe_confidence(machine, asked, Seconds(1)).basis == Basis::priors);
+  const MeasuredRun asked = decode(default_server(machine), 8, 2048, 2048);
+  CHECK(run_confidence(machine, asked, Seconds(1)).basis == Basis::priors);
   const auto all = [](double factor) {
     std::map<PriceKind, double> factors;
     for (const auto& [name, kind] : kPriceKinds) factors[kind] = factor;
@@ -228,16 +229,16 @@ TEST_CASE("an interval is of the nearest stack that its machine says something o
   };
   machine.calibration.emplace();
   machine.calibration->intervals = {{"all", {0, all(3)}}, {"engine", {0, all(2)}}, {"engine 1", {12, all(1.5)}}};
-  const Seconds time = price_recipe(machine, asked);
-  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(1.5));
-  CHECK(recipe_confidence(machine, asked, time).basis == Basis::interpolated);
+  const Seconds time = price_run(machine, asked);
+  CHECK(run_confidence(machine, asked, time).high / time == Approx(1.5));
+  CHECK(run_confidence(machine, asked, time).basis == Basis::interpolated);
   machine.stack.name = "engine 2";
-  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(2));
-  CHECK(recipe_confidence(machine, asked, time).basis == Basis::extrapolated);
+  CHECK(run_confidence(machine, asked, time).high / time == Approx(2));
+  CHECK(run_confidence(machine, asked, time).basis == Basis::extrapolated);
   machine.stack.name = machine.stack.program = "other";
-  CHECK(recipe_confidence(machine, asked, time).high / time == Approx(3));
-  const Seconds floor = recipe_floor(machine, asked);
-  CHECK(recipe_confidence(machine, asked, 1.1 * floor).low == floor);
+  CHECK(run_confidence(machine, asked, time).high / time == Approx(3));
+  const Seconds floor = run_floor(machine, asked);
+  CHECK(run_confidence(machine, asked, 1.1 * floor).low == floor);
 }
 
 TEST_CASE("the naive roofline is the larger of two quotients, op by op") {
@@ -251,16 +252,16 @@ TEST_CASE("the naive roofline is the larger of two quotients, op by op") {
         Approx(std::max(3.12e12 / peak, 2.039e9 / machine.dram().bandwidth.value())));
   op.flops = FlopCount(1);
   CHECK(naive_roofline(machine, op) == op.unique_bytes() / machine.dram().bandwidth);
-  Recipe recipe;
+  MeasuredRun measured_run;
   op.count = 3;
-  recipe.steps.resize(2);
-  recipe.steps[0].plan.ops.push_back(op);
+  measured_run.steps.resize(2);
+  measured_run.steps[0].plan.ops.push_back(op);
   Op exchange = op;
   exchange.devices = 2;  // not seen
-  recipe.steps[1].plan.ops.push_back(exchange);
-  recipe.steps[1].plan.ops.push_back(op);
-  recipe.steps[1].times = 5;
-  CHECK(naive_roofline(machine, recipe).value() == Approx(18 * naive_roofline(machine, op).value()));
+  measured_run.steps[1].plan.ops.push_back(exchange);
+  measured_run.steps[1].plan.ops.push_back(op);
+  measured_run.steps[1].times = 5;
+  CHECK(naive_roofline(machine, measured_run).value() == Approx(18 * naive_roofline(machine, op).value()));
 }
 
 TEST_CASE("the naive roofline is of the fused plan, whatever an engine moves beyond it") {
@@ -268,9 +269,9 @@ TEST_CASE("the naive roofline is of the fused plan, whatever an engine moves bey
   Machine unfused = machine;
   unfused.stack.kernels.unfused = {
       .activation_scale = 4, .bytes_per_score = 16, .bytes_per_widened_weight = 4, .widened_from_rows = 65};
-  const Recipe recipe = prefill(default_server(machine), 512);
-  CHECK(price_recipe(unfused, recipe) > price_recipe(machine, recipe));
-  CHECK(naive_roofline(unfused, recipe) == naive_roofline(machine, recipe));
+  const MeasuredRun measured_run = prefill(default_server(machine), 512);
+  CHECK(price_run(unfused, measured_run) > price_run(machine, measured_run));
+  CHECK(naive_roofline(unfused, measured_run) == naive_roofline(machine, measured_run));
 }
 
 }  // namespace

@@ -214,7 +214,7 @@ TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are l
       const OpPrice& price = step.ops[index];
       const Seconds memory = price.in_turn > Seconds{} ? slowest_of_caches(price, machine) : price.memory;
       const Seconds left = std::max(memory, price.latency), hidden = std::min(memory, price.latency);
-      const Seconds sum = price.launch + price.lookups + price.chain + price.adding + price.in_turn + left;
+      const Seconds sum = price.launch + price.lookups + price.chain + price.split_k_reduction + price.in_turn + left;
       // Of few waves each waits for its own loads, one after the other.
       if (lower::lower(each.plan.ops[index], each.plan, machine).overlap == lower::Overlap::waves) {
         CHECK(price.seconds >= sum * (1 - kRounding));
@@ -230,13 +230,13 @@ TEST_CASE("with infinite arithmetic only launch, look-ups, memory and sums are l
 TEST_CASE("the bound is the largest term, and the time at least that") {
   for_random_cases(10, [](const LawCase& each, RandomCases&) {
     for (const OpPrice& price : each.price.ops) {
-      const Seconds largest = std::max(
-          {price.compute, price.memory, price.adding, price.latency, price.lookups, price.chain, price.launch});
+      const Seconds largest = std::max({price.compute, price.memory, price.split_k_reduction, price.latency,
+                                        price.lookups, price.chain, price.launch});
       CHECK(price.seconds >= largest);
       const bool latency = price.bound.kind == BoundKind::latency, draws_little = latency && price.bound.level > 0;
       if (draws_little) CHECK(price.parallel.concurrent < each.machine.compute_units);
       const Seconds named = price.bound.kind == BoundKind::compute  ? price.compute
-                            : price.bound.kind == BoundKind::memory ? std::max(price.memory, price.adding)
+                            : price.bound.kind == BoundKind::memory ? std::max(price.memory, price.split_k_reduction)
                             : draws_little                          ? price.memory
                             : latency ? std::max({price.latency, price.lookups, price.chain})
                                       : price.launch;

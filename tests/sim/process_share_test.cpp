@@ -67,7 +67,7 @@ TEST_CASE("an exchange through shared memory is a start, a meeting for each piec
   CHECK(group_time(group_exchange(OpKind::all_gather, 2, Bytes(2 * slot))).value() == Approx(3e-6 + 2 * slot / rate));
 }
 
-TEST_CASE("a step of two processes is priced on half the machine, with half the work and the exchanges besides") {
+TEST_CASE("a step of two processes is predicted on half the machine, with half the work and the exchanges besides") {
   const Machine machine = linked_cpu();
   const ModelShape model = sim::test::tiny_llama();
   EngineOptions options;

@@ -16,7 +16,7 @@ TEST_CASE("a pool of a service answers as many tokens as its slowest part lets i
   const ServiceRun all = run();
   CHECK(all.decode.batch == 32);
   CHECK(all.decode.tokens_per_second == Approx(8 * 32 / all.decode.steps.value()));
-  CHECK(all.prefill.recipe.steps.size() == 2);  // 4096 tokens in chunks of 2048
+  CHECK(all.prefill.measured_run.steps.size() == 2);  // 4096 tokens in chunks of 2048
   CHECK(all.prefill.tokens_per_second == Approx(8 * 4096 / all.prefill.period().value()));
   for (const ServicePool* pool : {&all.prefill, &all.decode}) {
     Seconds sum;

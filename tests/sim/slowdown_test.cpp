@@ -42,15 +42,15 @@ TEST_CASE("with nobody else there nobody is slowed down, on any deployment", "[s
   }
 }
 
-TEST_CASE("where strangers use the caches, a request alone begins as cold as one that is served after a pause") {
+TEST_CASE("where other tenants use the caches, a request alone begins as cold as one that is served after a pause") {
   SimulatedServer strange = slow_server();
   strange.machine = cpu_like();
   strange.model = tiny_llama();
-  strange.machine.memory[2].kept_for = Seconds(5e-3);
+  strange.machine.memory[2].retention_time = Seconds(5e-3);
   const ServingRun run = simulate(strange, poisson(30, 1e-3), kWithin);
   const ServingRun own = simulate(
       [&] {
-        strange.machine.memory[2].kept_for = {};
+        strange.machine.memory[2].retention_time = {};
         return strange;
       }(),
       poisson(30, 1e-3));

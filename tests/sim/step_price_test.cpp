@@ -153,7 +153,7 @@ TEST_CASE("a product of few tiles is split along k where that is cheaper, for a 
   CHECK(parts == 3);  // 96 of 108 units
   CHECK(price.launch ==
         2 * machine.overheads.kernel_launch + price.parallel.rounds * machine.overheads.workgroup_start);
-  CHECK(price.seconds >= price.launch + price.compute + adding_time(machine, op, parts));
+  CHECK(price.seconds >= price.launch + price.compute + split_k_reduction_time(machine, op, parts));
   machine.overheads.kernel_launch = Seconds(1);
   CHECK(price_op(machine, op, Bytes(1e14)).parallel.workgroups == 32);
 }
@@ -193,7 +193,7 @@ TEST_CASE("a step is the sum of its ops and the host's time") {
   CHECK(price.seconds.value() == Approx(sum.value()));
 }
 
-TEST_CASE("the executor reports the priced step, and charges block copies to the next one") {
+TEST_CASE("the executor reports the predicted step, and charges block copies to the next one") {
   const StepPlan plan = plan_step(llama_3_8b(), {}, uniform_batch(Phase::decode, 2, 100));
   SimulatedExecutor executor(mi50_like(), llama_3_8b(), {});
   const StepResult first = executor.run(plan);

@@ -14,7 +14,7 @@ TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
   SimulatedServer server = small_server();
   server.machine = cpu_like();
   server.model = tiny_llama();
-  server.machine.memory[2].kept_for = Seconds(5e-3);
+  server.machine.memory[2].retention_time = Seconds(5e-3);
   StepSample sample(100'000);
   Seconds taken;
   const auto on_step = [&](const ServedStep& step, int) {
@@ -30,7 +30,7 @@ TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
     return std::accumulate(times.begin(), times.end(), Seconds{});
   };
   CHECK_THAT(all() / taken, WithinRel(1, 1e-9));
-  server.machine.sustained.refill_bandwidth *= 0.5;
+  server.machine.sustained.cold_miss_bandwidth *= 0.5;
   CHECK(all() > 1.001 * taken);
 }
 

@@ -21,7 +21,8 @@ ROWS = ["| `name` | text | required | its name |",
         "| `kv.kind` | `a`, `b` | `a` | |",
         "| `latency` | time, 0 to 1,000 s |  | |"]
 HEAD = ["<!-- keys: {} -->", "| key | value | default | meaning |", "|---|---|---|---|"]
-PAGES = {"machine": "hwmodels/SCHEMA.md", "stack": "stacks/SCHEMA.md", "scenario": "docs/reference/scenario-file.md"}
+PAGES = {"machine": "hwmodels/SCHEMA.md", "stack": "stacks/SCHEMA.md", "scenario": "docs/reference/scenario-file.md",
+         "trace": "docs/reference/trace-file.md"}
 
 
 def run(rows: list[str], update: bool = False) -> tuple[int, str, str]:

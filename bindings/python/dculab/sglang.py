@@ -79,7 +79,7 @@ class DculabTimePredictor(InferTimePredictor):
         return seconds
 
     def get_metrics(self) -> dict[str, Any]:
-        """How many batches were priced since the last reset, and their time together."""
+        """How many batches were predicted since the last reset, and their time together."""
         return {"dculab_batches": self._batches, "dculab_seconds": self._seconds}
 
     def reset_metrics(self) -> None:
@@ -103,7 +103,7 @@ def _settings_of(config: Any) -> Iterable[tuple[str, Any]]:
         yield "deployment.tensor_parallel_size", tensor_parallel
     for name in ("pp_size", "cp_size", "dp_size"):
         if (getattr(config, name, 1) or 1) > 1:
-            raise _dculab.InputError(f"{name}: a step of devices that share layers otherwise is not priced; give 1")
+            raise _dculab.InputError(f"{name}: a step of devices that share layers otherwise is not predicted; give 1")
     if (getattr(config, "ep_size", 1) or 1) > 1:
         yield "deployment.expert_parallel_size", config.ep_size
     weights = DTYPES.get(_name(getattr(config, "data_type", None)))

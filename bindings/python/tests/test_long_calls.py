@@ -71,7 +71,7 @@ def test_progress_is_told():
     with pytest.raises(KeyboardInterrupt):
         dculab.study(LONG, threads=2, progress=listen)
     shares = [share for _, share in told]
-    assert told[0][0] == "pricing points"
+    assert told[0][0] == "predicting points"
     assert shares == sorted(shares) and 0 < shares[-1] < 1
 
 
@@ -79,14 +79,14 @@ def test_an_exception_of_the_listener_ends_the_work():
     def refuse(label, share):
         raise RuntimeError(f"enough of {label}")
 
-    with pytest.raises(RuntimeError, match="enough of pricing points"):
+    with pytest.raises(RuntimeError, match="enough of predicting points"):
         dculab.study(LONG, threads=1, progress=refuse)
 
 
 def test_a_bar_for_who_looks_on(capsys, monkeypatch):
     monkeypatch.setattr(_progress, "SILENT_SECONDS", 0.0)
     with _progress.shown(True) as bar:
-        bar("pricing points", 0.5)
-    assert "50 %  pricing points" in capsys.readouterr().err
+        bar("predicting points", 0.5)
+    assert "50 %  predicting points" in capsys.readouterr().err
     with _progress.shown(False) as nothing:
         assert nothing is None

@@ -102,14 +102,14 @@ const termNames = {
   launch: "kernel launches and workgroup starts",
   look_ups: "look-ups in block tables",
   chain: "loads that wait for one another",
-  refill: "caches filled again",
-  adding: "sums of a product split along k",
+  cold_misses: "caches filled again",
+  split_k_reduction: "sums of a product split along k",
   compute: "FLOP / rate of the arithmetic",
   memory: "bytes / bandwidth of the slowest level",
   dram_in_turn: "DRAM's bytes / bandwidth, not hidden",
   latency: "bytes × latency / bytes in flight",
 };
-const added = ["launch", "look_ups", "chain", "refill", "adding"];
+const added = ["launch", "look_ups", "chain", "cold_misses", "split_k_reduction"];
 
 // Why an op takes as long as it does.
 export const opEquation = (op) => {

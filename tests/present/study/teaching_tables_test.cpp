@@ -61,11 +61,11 @@ TEST_CASE("the cheaper form of latent attention is named in each row") {
   answer.machine.name = "a machine";
   answer.rows = {{.new_tokens = 1, .expanded = Seconds(2), .absorbed = Seconds(1)},
                  {.new_tokens = 64, .expanded = Seconds(1), .absorbed = Seconds(2)}};
-  answer.unserved = {"expanded: priced as if it were served"};
+  answer.unserved = {"expanded: predicted as if it were served"};
   const Report report = latent_forms_report({.scenario = {}, .batch = 4, .context = 64}, answer);
   CHECK(test::document_errors(report) == std::vector<std::string>{});
   CHECK(report.heading.at(0) == "a model on a machine: latent attention in one layer, 4 sequences of 64 tokens");
-  CHECK(report.heading.back() == "warning: expanded: priced as if it were served");
+  CHECK(report.heading.back() == "warning: expanded: predicted as if it were served");
   CHECK(report.json["rows"][0]["cheaper"] == "absorbed");
   CHECK(report.json["rows"][1]["cheaper"] == "expanded");
   CHECK(report.tables.at(0).rows[1].back() == "expanded");

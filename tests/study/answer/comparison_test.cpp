@@ -42,8 +42,8 @@ TEST_CASE("each machine has the baseline and the variants at every point, and th
     CHECK(comparison.scores.empty());
     REQUIRE(comparison.best.size() == 2);  // for each batch
     for (const BestVariant& best : comparison.best) CHECK(best.verdict.best == 1);
-    REQUIRE(comparison.leanings);
-    CHECK_FALSE(comparison.leanings->empty());
+    REQUIRE(comparison.input_sensitivities);
+    CHECK_FALSE(comparison.input_sensitivities->empty());
   }
 }
 

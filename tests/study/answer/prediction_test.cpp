@@ -52,9 +52,9 @@ TEST_CASE("a step is that of the machine and the model as the scenario has them"
   CHECK(found.warnings.empty());
   CHECK_FALSE(found.drafts);
   CHECK_FALSE(found.micro_batches);
-  REQUIRE_FALSE(found.leanings.empty());
-  for (std::size_t index = 1; index < found.leanings.size(); ++index)
-    CHECK(found.leanings[index].change <= found.leanings[index - 1].change);
+  REQUIRE_FALSE(found.input_sensitivities.empty());
+  for (std::size_t index = 1; index < found.input_sensitivities.size(); ++index)
+    CHECK(found.input_sensitivities[index].change <= found.input_sensitivities[index - 1].change);
 }
 
 TEST_CASE("each of several devices has a part of the model, and exchanges are in the step") {
@@ -68,7 +68,7 @@ TEST_CASE("each of several devices has a part of the model, and exchanges are in
   CHECK(four.capacity.weights < one.capacity.weights);
 }
 
-TEST_CASE("what does not fit in memory is priced, with a warning") {
+TEST_CASE("what does not fit in memory is predicted, with a warning") {
   const Prediction full =
       prediction_of(kLlama + "weights: f16\nworkload: {phase: decode, batch: 400, context_tokens: 2048}\n");
   CHECK(full.capacity.max_sequences < 400);

@@ -59,9 +59,9 @@ TEST_CASE("the objective's best is named, and block sizes are judged with the mo
   CHECK(std::ranges::find(*answer.front, *answer.choice->best) != answer.front->end());
   REQUIRE(answer.machines.size() == 1);
   CHECK(answer.machines[0].name == "z100");
-  REQUIRE(answer.leanings.size() == 1);
-  CHECK(answer.leanings[0].simulation == 0);
-  CHECK_FALSE(answer.leanings[0].leanings.empty());
+  REQUIRE(answer.input_sensitivities.size() == 1);
+  CHECK(answer.input_sensitivities[0].simulation == 0);
+  CHECK_FALSE(answer.input_sensitivities[0].input_sensitivities.empty());
 }
 
 TEST_CASE("limits that no point meets leave no best and no block size") {

@@ -59,7 +59,7 @@ TEST_CASE("what nothing answers is refused") {
                                       kRequests + "objective: {maximize: output_tokens_per_second}\n"})
     CHECK_NOTHROW(refuse_unanswered(llama_2_scenario(answered)));
   refused(kRequests, "requests are served by `dculab simulate`");
-  refused(kStep + "sweep: {engine.batching: [continuous, static]}\n", "changes no price of a step");
+  refused(kStep + "sweep: {engine.batching: [continuous, static]}\n", "changes no predicted time of a step");
   refused(kStep + kDrafts + kObjective, "a search over steps");
   refused(kRequests + kDrafts + kHeadSweep + kAccuracy, "a study with choose or accuracy");
   refused(kStep + kSizes + "choose: [kv_cache.block_size]\n", "choose: ");

@@ -80,7 +80,7 @@ TEST_CASE("what nothing was learned of stays as its file has it", "[once]") {
   const std::string source = catalog.machine("mi300x").sources.at("sustained.dram_bandwidth");
   CHECK_THAT(source,
              ContainsSubstring("measured: dculab calibrate") && ContainsSubstring("; began at measured: copy 4130"));
-  // No row depends on it: nothing here is driven out of a cache by strangers.
+  // No row depends on it: nothing here is driven out of a cache by other tenants.
   CHECK_FALSE(catalog.machine("mi300x").sources.contains("sustained.refill_bandwidth"));
   const auto stack = std::ranges::find(catalog.stacks(), "sglang-cuda", &sim::Stack::name);
   REQUIRE(stack != catalog.stacks().end());

@@ -100,16 +100,16 @@ TEST_CASE("KV heads whose accuracy nobody measured are not chosen, and stand on 
   CHECK_FALSE(chosen_with({{8, 0.2}}, "tolerance: 5 %").verdict.has_value());
 }
 
-TEST_CASE("where no choice fits in memory there is none, and nothing to lean on") {
+TEST_CASE("where no choice fits in memory there is none, and no input sensitivity") {
   const GroupChoice choices = choose_group(group_scenario("llama-13b", "[40, 20]", "tolerance: 5 %"), curve_of(kLosses),
                                            resolve_machine("mi50"));
   for (const VariantCost& cost : choices.costs) CHECK_FALSE(cost.fits());
   CHECK(choices.evaluated[0].figure == 0);
   CHECK_FALSE(choices.verdict.has_value());
-  CHECK_FALSE(leanings_of(choices).has_value());
-  const auto leanings = leanings_of(chosen_with(kLosses, "tolerance: 5 %"));
-  REQUIRE(leanings);
-  CHECK_FALSE(leanings->empty());
+  CHECK_FALSE(input_sensitivities_of(choices).has_value());
+  const auto input_sensitivities = input_sensitivities_of(chosen_with(kLosses, "tolerance: 5 %"));
+  REQUIRE(input_sensitivities);
+  CHECK_FALSE(input_sensitivities->empty());
 }
 
 TEST_CASE("only KV heads are weighed against accuracy, of requests that are served") {

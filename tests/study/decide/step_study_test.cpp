@@ -42,7 +42,7 @@ TEST_CASE("every point has its figures, and a small sweep its ops") {
     CHECK_FALSE(point.bound.empty());
   }
   CHECK(study.points[2].max_sequences > study.points[0].max_sequences);  // half the KV heads
-  CHECK_FALSE(study.leanings.empty());
+  CHECK_FALSE(study.input_sensitivities.empty());
 }
 
 TEST_CASE("without accuracy the model's own KV heads are kept, and it is open what fewer of them cost") {

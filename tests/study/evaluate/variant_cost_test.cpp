@@ -21,7 +21,7 @@ VariantCost cost_with(const std::string& more) {
 
 const std::string kLongRequests = "workload: {requests: 8, prompt_tokens: 200, output_tokens: 50}\n";
 
-TEST_CASE("a step's rate follows from its time, and a batch without room is priced all the same") {
+TEST_CASE("a step's rate follows from its time, and a batch without room is predicted all the same") {
   const VariantCost four = cost_with("workload: {phase: decode, batch: 4, context_tokens: 1000}\n");
   CHECK(four.batch == 4);
   CHECK(four.has_room);

@@ -105,10 +105,11 @@ TEST_CASE("a pair of models runs with drafts and without, and is predicted by a 
   const DraftPair models{.target = engine::load_weights(find_model("dculab-tiny")),
                          .draft = engine::load_weights(find_model("dculab-tiny-draft"))};
   const engine::BenchOptions options{.threads = 1, .repeats = 2, .warm_up = 0};
-  int told = 0;
-  const MeasuredDrafts drafts = measure_drafts(measurable_drafts(forced("sweep: {workload.batch: [1, 2]}\n"), host),
-                                               models, host, options, [&told](const std::string&, double) { ++told; });
-  CHECK(told > 0);
+  int reported = 0;
+  const MeasuredDrafts drafts =
+      measure_drafts(measurable_drafts(forced("sweep: {workload.batch: [1, 2]}\n"), host), models, host, options,
+                     [&reported](const std::string&, double) { ++reported; });
+  CHECK(reported > 0);
   CHECK(drafts.refused.empty());
   CHECK(drafts.plain.steps.size() == 16);  // before and after
   CHECK_THAT(drafts.machine.sources.at("sustained.dram_bandwidth"),
@@ -124,7 +125,7 @@ TEST_CASE("a pair of models runs with drafts and without, and is predicted by a 
   }
 }
 
-TEST_CASE("a draft model is priced with the weights that run, not with its checkpoint's") {
+TEST_CASE("a draft model is predicted with the weights that run, not with its checkpoint's") {
   const std::vector<DraftPoint> points = measurable_drafts(forced("sweep: {workload.batch: [1]}\n"), unbeaten());
   const DraftQuestion& asked = points.front().question;
   const engine::ModelWeights target = engine::load_weights(find_model("dculab-tiny"));

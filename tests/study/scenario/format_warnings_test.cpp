@@ -19,7 +19,7 @@ std::vector<std::string> warnings_of(const std::string& machine, const std::stri
 TEST_CASE("BF16 is told of where it is converted, and not where it is multiplied as fast as F16") {
   const auto warns = [](const std::string& machine, const std::string& stack) {
     const std::vector<std::string> found = warnings_of(machine, "stack: " + stack);
-    return !found.empty() && found.front().starts_with("weights in bf16: priced with a conversion to f16");
+    return !found.empty() && found.front().starts_with("weights in bf16: predicted with a conversion to f16");
   };
   CHECK(warns("k100-ai", "dculab"));  // its activations are F16
   CHECK_FALSE(warns("k100-ai", "vllm"));
@@ -46,7 +46,7 @@ TEST_CASE("matrix units that our own kernels do not use are told of") {
 TEST_CASE("activations that do not go with the weights are told of") {
   CHECK(warnings_of("z100", "weights: f16\nkv_cache: {dtype: f16}").empty());
   CHECK(warnings_of("z100", "weights: f16\nactivations: int8\nkv_cache: {dtype: f16}") ==
-        std::vector<std::string>{"activations int8: not with weights of f16; products are priced with exact ones"});
+        std::vector<std::string>{"activations int8: not with weights of f16; products are predicted with exact ones"});
 }
 
 }  // namespace

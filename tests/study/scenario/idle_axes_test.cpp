@@ -32,7 +32,7 @@ TEST_CASE("what schedules requests changes no step's price, and is swept where r
                                  "engine.enable_chunked_prefill: [true, false]", "kv_cache.skip: [none, padding]"}) {
     CAPTURE(axis);
     CHECK_THAT(refusal(kStep, axis), ContainsSubstring("sweep." + axis.substr(0, axis.find(':')) +
-                                                       ": changes no price of a step; serve requests"));
+                                                       ": changes no predicted time of a step; serve requests"));
     CHECK(refusal(kRequests, axis).empty());
   }
 }
@@ -50,22 +50,24 @@ TEST_CASE("what takes memory or time of a step is swept") {
 TEST_CASE("what is asked about the points, and how they are measured, changes none of them") {
   for (const std::string& workload : {kStep, kRequests}) {
     CHECK_THAT(refusal(workload, "measure.repeats: [1, 2]"),
-               ContainsSubstring("sweep.measure.repeats: changes no price"));
+               ContainsSubstring("sweep.measure.repeats: changes no predicted time"));
     CHECK_THAT(refusal(workload, "slo.share: [0.5, 0.9]"), ContainsSubstring("slo: limits nothing"));
   }
-  CHECK_THAT(refusal(kStep, "slo.ttft: [1 s, 2 s]"), ContainsSubstring("sweep.slo.ttft: changes no price"));
+  CHECK_THAT(refusal(kStep, "slo.ttft: [1 s, 2 s]"), ContainsSubstring("sweep.slo.ttft: changes no predicted time"));
   CHECK(refusal(kRequests, "slo.ttft: [1 s, 2 s]").empty());  // goodput counts by it
 }
 
-TEST_CASE("a variant of a comparison that changes no price is refused by its name, however requests are served") {
+TEST_CASE(
+    "a variant of a comparison that changes no predicted time is refused by its name, however requests are served") {
   const auto compared = [](const std::string& workload, const std::string& changes) {
     return llama_3_scenario(workload + "compare:\n  baseline: plain\n  variants:\n    - {name: other, changes: {" +
                             changes + "}}\n");
   };
   CHECK_NOTHROW(refuse_idle_axes(compared(kStep, "kv_cache.block_size: 32")));
   for (const std::string& workload : {kStep, kRequests})
-    CHECK_THROWS_WITH(refuse_idle_axes(compared(workload, "engine.preemption_mode: swap")),
-                      ContainsSubstring("compare.variants: other: engine.preemption_mode changes no price; remove it"));
+    CHECK_THROWS_WITH(
+        refuse_idle_axes(compared(workload, "engine.preemption_mode: swap")),
+        ContainsSubstring("compare.variants: other: engine.preemption_mode changes no predicted time; remove it"));
 }
 
 }  // namespace

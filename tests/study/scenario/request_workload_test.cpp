@@ -20,7 +20,7 @@ config::Scenario recorded_scenario(const std::string& model) {
 }
 
 // What was asked, in the place of lengths.
-std::vector<RecordedRequest> told(const ConversationRequests& asked) {
+std::vector<RecordedRequest> reported(const ConversationRequests& asked) {
   CHECK(asked.tokenizer == find_model("dculab-tiny") / "tokenizer.json");
   CHECK(asked.file == "talks.json");
   return {{{}, asked.max_position_embeddings / 2, asked.requests}, {{}, 3, static_cast<int>(asked.seed)}};
@@ -32,7 +32,7 @@ struct Counter {
 };
 
 TEST_CASE("conversations have the lengths that a tokenizer counts") {
-  const Counter counter(told);
+  const Counter counter(reported);
   const config::Scenario scenario = recorded_scenario("dculab-tiny");
   const ModelShape model = resolve_model(scenario);
   const RequestWorkload workload = resolve_requests(scenario, model);
@@ -45,7 +45,7 @@ TEST_CASE("conversations have the lengths that a tokenizer counts") {
 TEST_CASE("conversations are refused where nothing counts them") {
   const config::Scenario tiny = recorded_scenario("dculab-tiny"), shape_alone = recorded_scenario("llama-3-8b");
   CHECK_THROWS_WITH(resolve_requests(tiny, resolve_model(tiny)), ContainsSubstring("which this program does without"));
-  const Counter counter(told);
+  const Counter counter(reported);
   CHECK_THROWS_WITH(resolve_requests(shape_alone, resolve_model(shape_alone)),
                     ContainsSubstring("llama-3-8b has no tokenizer.json"));
 }

@@ -166,7 +166,7 @@ TEST_CASE("attention is asked for in the phases of the question alone, and weigh
   CHECK_THAT(refused_in({Phase::prefill, Phase::decode}), ContainsSubstring("no kernel serves prefill attention"));
   CHECK(refused_in({}).empty());
   CHECK_THAT(refused(running("k100-ai", "vllm"), sim::test::llama_3_8b(), stored_in({Dtype::fp8_e4m3, 0})),
-             ContainsSubstring("; --weights (weights in a scenario) prices the model with others"));
+             ContainsSubstring("; --weights (weights in a scenario) predicts the model with others"));
 }
 
 TEST_CASE("weights that our own GPU kernels do not take are said") {
@@ -186,7 +186,7 @@ TEST_CASE("weights that our own GPU kernels do not take are said") {
   CHECK(unserved(cpu, model, stored_in({Dtype::int3, 128})).empty());
   CHECK(unserved(cpu, model, stored_in({Dtype::fp8_e4m3, 0})).empty());
   CHECK_THAT(unserved(cpu, model, stored_in({Dtype::mxfp4, 32, ScaleFormat::e8m0})).front(),
-             ContainsSubstring("no kernel of dculab multiplies weights of mxfp4: priced as if one did; dculab_cpu"));
+             ContainsSubstring("no kernel of dculab multiplies weights of mxfp4: predicted as if one did; dculab_cpu"));
 }
 
 TEST_CASE("latents are told where no kernel of ours takes their sizes, weights or cache") {
@@ -224,7 +224,7 @@ TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is n
              ContainsSubstring("whether dtk_flash_attention takes ALiBi's slopes"));
 }
 
-TEST_CASE("a soft cap of attention scores is said not to be priced, on every stack and on a CPU") {
+TEST_CASE("a soft cap of attention scores is said not to be predicted, on every stack and on a CPU") {
   ModelShape model = sim::test::llama_3_8b();
   model.kinds[0].gqa().logit_soft_cap = 50;
   for (const sim::Machine& machine :

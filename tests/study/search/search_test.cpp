@@ -108,11 +108,12 @@ TEST_CASE("a search goes on with its journal and prices nothing twice") {
              {.on_points = [&](std::uint64_t, const config::SearchChunk& chunk) { points += chunk.points.size(); }});
   CHECK(points == space.size());
   CHECK_THROWS_AS(search(space, options), InputError);  // it is there
-  double told = -1;
+  double reported = -1;
   SearchOptions again = options;
   again.start = config::JournalStart::resume;
-  check_same(search(space, again, {.progress = [&told](const std::string&, double share) { told = share; }}), whole);
-  CHECK(told == -1);  // nothing was left to price
+  check_same(search(space, again, {.progress = [&reported](const std::string&, double share) { reported = share; }}),
+             whole);
+  CHECK(reported == -1);  // nothing was left to price
 }
 
 TEST_CASE("metrics that a step does not have, and sweeps without any point, are refused") {
@@ -131,8 +132,8 @@ TEST_CASE("what is told of a search has intervals, and what would change it is o
   const SearchSummary found = search(space, {.threads = 1});
   const SearchAnswer answer = answer_search(space, found, {.threads = 1, .sensitivity_within = 2});
   CHECK(answer.block_sizes.empty());
-  REQUIRE(answer.trusts.size() == answer.told.size());
-  for (const KeptPoint& point : answer.told) {
+  REQUIRE(answer.trusts.size() == answer.reported.size());
+  for (const KeptPoint& point : answer.reported) {
     const PointTrust& trust = answer.trusts.at(point.number);
     const double seconds = point.figures[space.metric("step_time")];
     CHECK(trust.machine == space.machine("z100").name);

@@ -131,7 +131,7 @@ TEST_CASE("what has no price yet says why") {
   CHECK_THAT(unpriced("matmul,mi300x,1,Another,,fp16,,,,,,64,64,64,,,,1,s,,"), ContainsSubstring("'Another'"));
 }
 
-TEST_CASE("every row of the second file is priced, or says why not", "[once]") {
+TEST_CASE("every row of the second file is predicted, or says why not", "[once]") {
   const Scores scores = validate_points({DCULAB_SOURCE_DIR "/tests/data/measured_points_2.csv"}).scores;
   CHECK(scores.rows.size() + scores.refused.size() + scores.unpriced.size() == 1709);
   CHECK(scores.rows.size() >= 1590);

@@ -3,7 +3,7 @@
 #include "config/yaml_text.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/validate/published_points.hpp"
@@ -50,8 +50,8 @@ Seconds validated(const Asked& asked) {
   const sim::Machine machine = as_run_by(software, resolve_machine(asked.machine), stacks);
   CHECK(machine.stack.name == asked.stack);
   const PricedAs priced = price_as(point, machine, &software);
-  REQUIRE(priced.recipe.steps.size() == 1);
-  return sim::price_recipe(machine, priced.recipe);
+  REQUIRE(priced.measured_run.steps.size() == 1);
+  return sim::price_run(machine, priced.measured_run);
 }
 
 TEST_CASE("predict and validate price the same step of a stack alike") {

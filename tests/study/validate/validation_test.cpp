@@ -26,7 +26,7 @@ TEST_CASE("every published point is scored, or says why not", "[once]") {
   CHECK(scores.rows.size() > 200);
   CHECK(validation.calibration == nullptr);
   std::size_t priced = 0;
-  for (const auto& [name, part] : validation.priced) priced += part.recipes.size();
+  for (const auto& [name, part] : validation.priced) priced += part.measured_runs.size();
   CHECK(priced == scores.rows.size());
   for (const ScoredRow& row : scores.rows) {
     INFO(row.id);
@@ -36,7 +36,7 @@ TEST_CASE("every published point is scored, or says why not", "[once]") {
   }
 }
 
-TEST_CASE("points that cannot be priced, or be true, are left out with the reason") {
+TEST_CASE("points that cannot be predicted, or be true, are left out with the reason") {
   const files::test::TemporaryFolder folder;
   const std::string file =
       folder.write("points.csv", std::string(kHeader) +

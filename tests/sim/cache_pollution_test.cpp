@@ -1,5 +1,5 @@
-// What strangers drive out of a shared cache: how cold a step begins, and what that costs.
-#include "sim/memory/driven_out.hpp"
+// What other tenants drive out of a shared cache: how cold a step begins, and what that costs.
+#include "sim/memory/cache_pollution.hpp"
 
 #include <cmath>
 
@@ -13,10 +13,10 @@
 namespace dculab::sim::test {
 namespace {
 
-// Its last cache keeps a tiny model among strangers, for 5 ms.
+// Its last cache keeps a tiny model among other tenants, for 5 ms.
 [[nodiscard]] Machine shared_cpu() {
   Machine machine = cpu_like();
-  machine.memory[2].kept_for = Seconds(5e-3);
+  machine.memory[2].retention_time = Seconds(5e-3);
   return machine;
 }
 
@@ -38,19 +38,19 @@ TEST_CASE("cold after a pause, and warmer with every step") {
   double now = 1, last = 1;
   for (int step = 1; step <= 4; ++step) {
     const double cold = warmth.cold_share(Seconds(now += 1e-6));
-    CHECK(cold == Approx(kDrivenOutAgain * last).epsilon(1e-2));
+    CHECK(cold == Approx(kEvictedAgain * last).epsilon(1e-2));
     last = cold;
   }
 }
 
-TEST_CASE("a cold step fetches again what the shared cache kept, at the refill bandwidth") {
+TEST_CASE("a cold step fetches again what the shared cache kept, at the cold-miss bandwidth") {
   const Machine machine = shared_cpu();
   const StepPlan plan = tiny_decode();
   Bytes kept;
   for (const Op& op : plan.ops) kept += op.count * kept_bytes(machine, op, step_footprint(plan));
   CHECK(kept > Bytes{});
   CHECK(kept <= step_footprint(plan));
-  const Seconds all = kept / (machine.sustained.refill_bandwidth * machine.dram().bandwidth);
+  const Seconds all = kept / (machine.sustained.cold_miss_bandwidth * machine.dram().bandwidth);
   const StepPrice warm = price_step(machine, plan);
   for (const double share : {0.25, 1.0}) {
     StepPlan cold = plan;
@@ -113,7 +113,7 @@ TEST_CASE("pauses lengthen a step by their share, and are told apart") {
   Machine machine = cpu_like();
   const StepPlan plan = tiny_decode();
   const Seconds price = price_step(machine, plan).seconds;
-  machine.stack.reached.undisturbed = 0.8;
+  machine.stack.reached.interference_free = 0.8;
   SimulatedExecutor executor(machine, tiny_llama(), EngineOptions{});
   const double open = 1 / (1 + price / Seconds(0.1));
   CHECK(executor.run(plan).duration / price == Approx(1 + 0.25 * open));

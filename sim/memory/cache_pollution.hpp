@@ -1,10 +1,10 @@
-// What strangers drive out of a shared cache while a step's weights and KV wait for their next use.
+// What other tenants drive out of a shared cache while a step's weights and KV wait for their next use.
 //
-//   cold(n + 1) = 1 - (1 - k * cold(n)) * exp(-(begin(n + 1) - begin(n)) / kept_for)
+//   cold(n + 1) = 1 - (1 - k * cold(n)) * exp(-(begin(n + 1) - begin(n)) / retention_time)
 //
 // A byte is used once a step, so that what lies between two steps' beginnings is how long it waits: a long prefill, or
 // an idle time. What was fetched again may go again at once: k. A virtual machine shares its last cache with others';
-// a machine whose caches are its own has no `kept_for`, and nothing is ever cold.
+// a machine whose caches are its own has no `retention_time`, and nothing is ever cold.
 #pragma once
 
 #include "core/op.hpp"
@@ -15,7 +15,7 @@ namespace dculab::sim {
 
 // Of what was fetched again, the share that the cache does not keep this time. 8 MiB streamed by one core of an AMD
 // EPYC: 0.2; decode steps of the engine there: 0.45 (docs/reference/cost-law.md).
-inline constexpr double kDrivenOutAgain = 0.4;
+inline constexpr double kEvictedAgain = 0.4;
 
 // Steps that follow one another on one device.
 class CacheWarmth {
@@ -30,17 +30,17 @@ class CacheWarmth {
   [[nodiscard]] double cold_share_after(double before, Seconds waited) const;
 
   // After so long a pause that nothing is left.
-  [[nodiscard]] double cold_share_after_rest() const { return kept_for_ > Seconds{} ? 1 : 0; }
+  [[nodiscard]] double cold_share_after_rest() const { return retention_time_ > Seconds{} ? 1 : 0; }
 
  private:
-  Seconds kept_for_;  // 0: nothing is ever driven out
+  Seconds retention_time_;  // 0: nothing is ever driven out
   Seconds last_begin_;
   double cold_ = 0;
   bool has_run_ = false;
 };
 
-// Weights and KV that one execution of `op` finds in the caches that strangers share, where `footprint` bytes of them
-// pass between two steps.
+// Weights and KV that one execution of `op` finds in the caches that other tenants share, where `footprint` bytes of
+// them pass between two steps.
 [[nodiscard]] Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint);
 
 }  // namespace dculab::sim

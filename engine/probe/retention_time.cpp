@@ -1,4 +1,4 @@
-#include "engine/probe/kept_for.hpp"
+#include "engine/probe/retention_time.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ constexpr double kGoneSlows = 1.25;
 
 }  // namespace
 
-Seconds kept_for(Seconds warm, std::span<const ReadAfter> after) {
+Seconds retention_time(Seconds warm, std::span<const ReadAfter> after) {
   const Seconds cold = after.back().pass;
   if (cold < kGoneSlows * warm) return {};
   const Seconds sought = warm + (1 - std::exp(-1.0)) * (cold - warm);

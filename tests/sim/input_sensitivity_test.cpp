@@ -1,5 +1,5 @@
-// Which assumed figures an answer leans on, where the answer is known by hand.
-#include "sim/calibration/leanings.hpp"
+// To which assumed figures an answer is sensitive, where the answer is known by hand.
+#include "sim/calibration/input_sensitivity.hpp"
 
 #include <algorithm>
 
@@ -22,15 +22,15 @@ Machine with_assumed(std::vector<std::string> keys) {
   return machine;
 }
 
-TEST_CASE("a time leans on an assumed bandwidth by 1 / 0.9, and not on what it does not use") {
+TEST_CASE("a time changes with an assumed bandwidth by 1 / 0.9, and not with what it does not use") {
   const Machine machine = with_assumed({"memory.L1.latency", "memory.L2.latency", "memory.DRAM.bandwidth"});
-  const std::vector<Leaning> found = leanings(machine, stream);
+  const std::vector<InputSensitivity> found = input_sensitivities(machine, stream);
   REQUIRE(found.size() >= 3);
   CHECK(found.front().key == "memory.DRAM.bandwidth");
   CHECK_THAT(found.front().change, WithinRel(1 / 0.9 - 1, 0.001));
-  for (const Leaning& each : found) {
+  for (const InputSensitivity& each : found) {
     INFO(each.key);
-    if (each.key == "memory.L2.latency") CHECK((each.change > 0 && each.change < kLeastLeaning));
+    if (each.key == "memory.L2.latency") CHECK((each.change > 0 && each.change < kLeastSensitivity));
     if (each.key == "memory.L1.latency") CHECK(each.change == 0);
   }
 }
@@ -60,7 +60,7 @@ TEST_CASE("the mean over several times decides") {
   const auto one_of_two = [](const Machine& candidate) {
     return std::vector<Seconds>{Bytes(1e9) / candidate.dram().bandwidth, Seconds(1)};
   };
-  CHECK_THAT(leanings(machine, one_of_two).front().change, WithinRel((1 / 0.9 - 1) / 2, 0.001));
+  CHECK_THAT(input_sensitivities(machine, one_of_two).front().change, WithinRel((1 / 0.9 - 1) / 2, 0.001));
 }
 
 TEST_CASE("figures scale under their keys; counts by one at least, lines by a power of two, shares up to one") {
@@ -77,9 +77,9 @@ TEST_CASE("figures scale under their keys; counts by one at least, lines by a po
   REQUIRE(scale_figure(machine, "sustained.dram_bandwidth", 1.1));
   CHECK(machine.sustained.dram_bandwidth == 1);
   REQUIRE(scale_figure(machine, "stack.reached.undisturbed", 0.9));
-  CHECK_THAT(machine.stack.reached.undisturbed, WithinRel(0.9, 1e-12));
+  CHECK_THAT(machine.stack.reached.interference_free, WithinRel(0.9, 1e-12));
   REQUIRE(scale_figure(machine, "sustained.refill_bandwidth", 0.9));
-  CHECK_THAT(machine.sustained.refill_bandwidth, WithinRel(0.45, 1e-12));
+  CHECK_THAT(machine.sustained.cold_miss_bandwidth, WithinRel(0.45, 1e-12));
   for (const char* key : {"peaks.f16.matrix", "peaks.fp8_e4m3.vector", "memory.L3.size", "waves.wave_size", "peer_link",
                           "memory.L1.ways", "name", ""}) {
     INFO(key);

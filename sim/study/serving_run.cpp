@@ -1,4 +1,4 @@
-#include "sim/study/serving_recipe.hpp"
+#include "sim/study/serving_run.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -30,8 +30,8 @@ void scale_layer_weights(StepPlan& plan, double scale) {
   }
 }
 
-[[nodiscard]] RecipeStep make_step(const Server& server, const Batch& batch, double times) {
-  RecipeStep step{plan_step(shard(server.model, sharing_devices(server)), server.options, batch), times};
+[[nodiscard]] RunStep make_step(const Server& server, const Batch& batch, double times) {
+  RunStep step{plan_step(shard(server.model, sharing_devices(server)), server.options, batch), times};
   scale_layer_weights(step.plan, server.layer_weight_scale);
   return step;
 }
@@ -109,7 +109,7 @@ std::vector<std::string> problems(const Server& server) {
   return found;
 }
 
-Recipe served_requests(const Server& server, int requests, int prompt_tokens, int output_tokens) {
+MeasuredRun served_requests(const Server& server, int requests, int prompt_tokens, int output_tokens) {
   Request each;
   each.prompt_token_ids.assign(static_cast<std::size_t>(prompt_tokens), 0);
   each.max_tokens = output_tokens;
@@ -121,7 +121,7 @@ Recipe served_requests(const Server& server, int requests, int prompt_tokens, in
   const std::vector<Run> decodes = equal_runs(all.decodes, kScheduleSamples);
   auto next_prefill = prefills.begin();
   auto next_decode = decodes.begin();
-  Recipe recipe;
+  MeasuredRun measured_run;
   StepCounter seen;
   // The schedule is deterministic: the second time its steps are kept.
   run_schedule(server, each, requests, [&](const Batch& batch) {
@@ -129,14 +129,14 @@ Recipe served_requests(const Server& server, int requests, int prompt_tokens, in
     auto& next = has_prefill(batch) ? next_prefill : next_decode;
     const auto end = has_prefill(batch) ? prefills.end() : decodes.end();
     if (next == end || next->middle != index) return;
-    recipe.steps.push_back(make_step(server, batch, next->length));
+    measured_run.steps.push_back(make_step(server, batch, next->length));
     ++next;
   });
-  return recipe;
+  return measured_run;
 }
 
-Recipe prefill(const Server& server, int prompt_tokens) {
-  Recipe recipe;
+MeasuredRun prefill(const Server& server, int prompt_tokens) {
+  MeasuredRun measured_run;
   for (int done = 0; done < prompt_tokens;) {
     const int chunk = std::min(server.options.max_num_batched_tokens, prompt_tokens - done);
     Batch batch;
@@ -144,22 +144,22 @@ Recipe prefill(const Server& server, int prompt_tokens) {
                                .num_computed_tokens = done,
                                .num_new_tokens = chunk,
                                .num_logits = done + chunk == prompt_tokens ? 1 : 0});
-    recipe.steps.push_back(make_step(server, batch, 1));
+    measured_run.steps.push_back(make_step(server, batch, 1));
     done += chunk;
   }
-  recipe.amount = prompt_tokens;
-  return recipe;
+  measured_run.amount = prompt_tokens;
+  return measured_run;
 }
 
-Recipe decode(const Server& server, int batch, int first_context, int last_context) {
-  Recipe recipe;
+MeasuredRun decode(const Server& server, int batch, int first_context, int last_context) {
+  MeasuredRun measured_run;
   const int steps = last_context - first_context + 1;
   for (const Run& run : equal_runs(steps, kDecodeSamples)) {
     const int context = first_context + static_cast<int>(run.middle);
-    recipe.steps.push_back(make_step(server, uniform_batch(Phase::decode, batch, context), run.length));
+    measured_run.steps.push_back(make_step(server, uniform_batch(Phase::decode, batch, context), run.length));
   }
-  recipe.amount = static_cast<double>(steps) * batch;
-  return recipe;
+  measured_run.amount = static_cast<double>(steps) * batch;
+  return measured_run;
 }
 
 }  // namespace dculab::sim

@@ -1,4 +1,4 @@
-// How long a cache keeps what nobody reads, where strangers use it too.
+// How long a cache keeps what nobody reads, where other tenants use it too.
 #pragma once
 
 #include <span>
@@ -17,6 +17,6 @@ struct ReadAfter {
 // wait, by 1 - 1/e of what it grows by in the end. Between two waits as the line through both, over the logarithm of
 // the wait. 0 where the longest wait does not slow the pass by a quarter: nothing that matters is driven out.
 // Preconditions: `after` is not empty, in growing order of waits.
-[[nodiscard]] Seconds kept_for(Seconds warm, std::span<const ReadAfter> after);
+[[nodiscard]] Seconds retention_time(Seconds warm, std::span<const ReadAfter> after);
 
 }  // namespace dculab::engine

@@ -1,4 +1,4 @@
-#include "sim/memory/driven_out.hpp"
+#include "sim/memory/cache_pollution.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@ namespace {
 [[nodiscard]] Seconds shortest_kept(const Machine& machine) {
   Seconds shortest;
   for (const MemoryLevel& level : machine.memory)
-    if (level.kept_for > Seconds{})
-      shortest = shortest > Seconds{} ? std::min(shortest, level.kept_for) : level.kept_for;
+    if (level.retention_time > Seconds{})
+      shortest = shortest > Seconds{} ? std::min(shortest, level.retention_time) : level.retention_time;
   return shortest;
 }
 
@@ -24,7 +24,7 @@ namespace {
 
 }  // namespace
 
-CacheWarmth::CacheWarmth(const Machine& machine) : kept_for_(shortest_kept(machine)) {}
+CacheWarmth::CacheWarmth(const Machine& machine) : retention_time_(shortest_kept(machine)) {}
 
 double CacheWarmth::cold_share(Seconds now) {
   if (has_run_) cold_ = cold_share_after(cold_, now - last_begin_);
@@ -34,8 +34,8 @@ double CacheWarmth::cold_share(Seconds now) {
 }
 
 double CacheWarmth::cold_share_after(double before, Seconds waited) const {
-  if (kept_for_ == Seconds{}) return 0;
-  return 1 - (1 - kDrivenOutAgain * before) * std::exp(-(waited / kept_for_));
+  if (retention_time_ == Seconds{}) return 0;
+  return 1 - (1 - kEvictedAgain * before) * std::exp(-(waited / retention_time_));
 }
 
 Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint) {
@@ -48,8 +48,8 @@ Bytes kept_bytes(const Machine& machine, const Op& op, Bytes footprint) {
     for (const MemoryLevel& level : machine.memory) {
       if (&level == &machine.dram()) break;
       const bool shared = level.scope == Scope::device;
-      const double here = looked_for * stays(distance, (shared ? 1 : machine.compute_units) * level.size);
-      if (level.kept_for > Seconds{}) kept += here * share_from_before(op, operand) * operand.unique;
+      const double here = looked_for * hit_probability(distance, (shared ? 1 : machine.compute_units) * level.size);
+      if (level.retention_time > Seconds{}) kept += here * share_from_before(op, operand) * operand.unique;
       looked_for -= here;
     }
   }

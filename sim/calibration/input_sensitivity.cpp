@@ -1,4 +1,4 @@
-#include "sim/calibration/leanings.hpp"
+#include "sim/calibration/input_sensitivity.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,15 +36,16 @@ std::vector<std::string> assumed_keys(const Machine& machine) {
   return keys;
 }
 
-std::vector<Leaning> leanings(const Machine& machine, const Prices& prices) {
+std::vector<InputSensitivity> input_sensitivities(const Machine& machine, const Prices& prices) {
   const std::vector<Seconds> base = prices(machine);
-  std::vector<Leaning> found;
+  std::vector<InputSensitivity> found;
   for (const std::string& key : assumed_keys(machine)) {
-    const auto less = change_of(machine, key, 1 - kLeaningStep, prices, base);
-    const auto more = change_of(machine, key, 1 + kLeaningStep, prices, base);
+    const auto less = change_of(machine, key, 1 - kSensitivityStep, prices, base);
+    const auto more = change_of(machine, key, 1 + kSensitivityStep, prices, base);
     if (less && more) found.push_back({key, std::max(*less, *more)});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Leaning& a, const Leaning& b) { return a.change > b.change; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const InputSensitivity& a, const InputSensitivity& b) { return a.change > b.change; });
   return found;
 }
 

@@ -13,7 +13,7 @@
 #include "core/engine_options.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/study/recipe.hpp"
+#include "sim/study/measured_run.hpp"
 
 namespace dculab::sim {
 
@@ -31,11 +31,11 @@ struct Server {
 // Preconditions of all: problems(server) is empty; counts are at least 1.
 
 // From the first step to the last. Throws InputError when a request does not fit in memory or in the model's context.
-[[nodiscard]] Recipe served_requests(const Server& server, int requests, int prompt_tokens, int output_tokens);
+[[nodiscard]] MeasuredRun served_requests(const Server& server, int requests, int prompt_tokens, int output_tokens);
 
-[[nodiscard]] Recipe prefill(const Server& server, int prompt_tokens);
+[[nodiscard]] MeasuredRun prefill(const Server& server, int prompt_tokens);
 
 // The steps whose contexts are first_context to last_context tokens long.
-[[nodiscard]] Recipe decode(const Server& server, int batch, int first_context, int last_context);
+[[nodiscard]] MeasuredRun decode(const Server& server, int batch, int first_context, int last_context);
 
 }  // namespace dculab::sim
