@@ -78,7 +78,7 @@ TEST_CASE("what no step has of a deployment is refused where the scenario has it
   refused("  data_parallel_size: 2\n", "8", "deployment: a step is predicted on devices that share every layer");
 }
 
-TEST_CASE("predict says what it assumes of devices that share experts") {
+TEST_CASE("predict says what it assumes of devices that share experts", "[main]") {
   const Arguments predict{"predict",
                           "--model",
                           "deepseek-v3",
@@ -129,7 +129,7 @@ TEST_CASE("prompt tokens from the KV store are told apart from those of the pref
   CHECK_THAT(run_dculab(device).out, ContainsSubstring("prompt tokens found by prefix caching"));
 }
 
-TEST_CASE("an expert-parallel replica is simulated by one of its groups") {
+TEST_CASE("an expert-parallel replica is simulated by one of its groups", "[main]") {
   const Folder folder;
   const std::string file =
       folder.write("experts.yaml",

@@ -51,7 +51,7 @@ TEST_CASE("a clock is an input: by value, by factor, by name") {
                 {"machine.clock", "a clock cannot be"});
 }
 
-TEST_CASE("a machine is shown as a scenario would have it") {
+TEST_CASE("a machine is shown as a scenario would have it", "[main]") {
   const auto value_of = [](const Json& shown, const std::string& key) {
     for (const Json& each : shown.at("values"))
       if (each.at("key") == key)

@@ -214,7 +214,7 @@ TEST_CASE("bench has a point for each policy, and says its figures") {
   CHECK(points[1].at("kv_retention").at("recent_blocks") == 1);
 }
 
-TEST_CASE("a workload is served whole, and its figures belong together") {
+TEST_CASE("a workload is served whole, and its figures belong together", "[main]") {
   const Json result = run_for_json({"bench", "--model", "dculab-tiny", "--workload", kConversations, "--num-prompts",
                                     "4", "--block-size", "8,16", "--seed", "3"});
   CHECK(result.at("schema") == "dculab/bench-workload/1");

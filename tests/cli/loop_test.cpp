@@ -110,7 +110,7 @@ TEST_CASE("a trace faster than the machine is refused, row by row, and then ther
   CHECK(folder.entries() == std::vector<std::string>{"slow.yaml", "trace.jsonl"});
 }
 
-TEST_CASE("a study that measures calibrates on one half and scores the other") {
+TEST_CASE("a study that measures calibrates on one half and scores the other", "[main]") {
   const Folder folder;
   const std::string cpu = folder.write("cpu.yaml", kGenerousCpu);
   const std::string scenario = folder.write("small.yaml", R"(schema: dculab/scenario/1

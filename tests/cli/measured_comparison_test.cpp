@@ -33,7 +33,7 @@ Arguments study(const Folder& folder, const std::vector<std::string>& set = {}) 
   return arguments;
 }
 
-TEST_CASE("variants are measured, and predicted by a fit that saw the baseline alone") {
+TEST_CASE("variants are measured, and predicted by a fit that saw the baseline alone", "[main]") {
   const Folder folder;
   Arguments arguments = study(folder);
   const std::string trace = folder.path("trace.jsonl"), machine = folder.path("machine.yaml");

@@ -80,7 +80,7 @@ TEST_CASE("what a scenario says itself is refused beside it, and what is of scen
   check_refused({"bench", "--model", "dculab-tiny", "--workload", conversations, "--trace", "t.jsonl"}, {"--trace"});
 }
 
-TEST_CASE("a study that serves compares engine and simulator metric by metric at every point") {
+TEST_CASE("a study that serves compares engine and simulator metric by metric at every point", "[main]") {
   const Folder folder;
   const std::string machine = folder.path("served.yaml");
   const Json study = run_for_json(with({"study", kChat, "--measure", "--host", folder.write("cpu.yaml", kGenerousCpu),
@@ -113,7 +113,7 @@ TEST_CASE("a study that serves compares engine and simulator metric by metric at
                 {"workload", "no other requests"});
 }
 
-TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart") {
+TEST_CASE("bench serves a scenario with replicas, and with prefill and decode apart", "[main]") {
   const Json bench = run_for_json({"bench", "--workload", kChat, "--set", "workload.requests=12", "--set",
                                    "engine.max_num_seqs=8", "--set",
                                    "sweep={deployment: [{data_parallel_size: 2, routing: least_tokens}, "

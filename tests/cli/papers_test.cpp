@@ -184,7 +184,7 @@ Arguments group_study(const Folder& folder, const std::string& csv) {
 constexpr const char* kHeader =
     "model,num_key_value_heads,method,uptrained_steps,perplexity,choice_accuracy,recall_accuracy,command\n";
 
-TEST_CASE("KV heads are chosen for each machine from speed, memory and measured accuracy") {
+TEST_CASE("KV heads are chosen for each machine from speed, memory and measured accuracy", "[main]") {
   const Folder folder;
   const std::string csv =
       std::string(kHeader) +
@@ -217,7 +217,7 @@ TEST_CASE("a tolerance that nothing meets keeps every head") {
 }
 
 // docs/reference/papers.md says so of the shipped accuracy file.
-TEST_CASE("on the shipped model the tolerance decides the KV heads, on every machine alike") {
+TEST_CASE("on the shipped model the tolerance decides the KV heads, on every machine alike", "[main]") {
   for (const auto& [tolerance, kv_heads] : {std::pair{"5 %", 32}, {"7 %", 16}, {"15 %", 8}}) {
     INFO(tolerance);
     const Json study = run_for_json({"study", "group_size", "--set", std::string("accuracy.tolerance=") + tolerance});

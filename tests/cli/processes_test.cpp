@@ -34,7 +34,8 @@ TEST_CASE("two processes print the text of one", "[main]") {
   CHECK(shared.out == alone.out);
 }
 
-TEST_CASE("prompts together, a mixture, experts divided by number, one thread for two processes: the same text") {
+TEST_CASE("prompts together, a mixture, experts divided by number, one thread for two processes: the same text",
+          "[main]") {
   const Folder folder;
   const std::string prompts = folder.write("prompts.txt", "Once upon a time\nThe dog ran to\nTom and Lena\n");
   const auto text_of = [&](const std::string& model, const Arguments& more) {

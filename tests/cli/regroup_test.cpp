@@ -135,7 +135,7 @@ TEST_CASE("models that keep Q, K and V in one tensor are regrouped, in words of 
   }
 }
 
-TEST_CASE("groups of any sizes are searched, the same for a seed, and the new model runs") {
+TEST_CASE("groups of any sizes are searched, the same for a seed, and the new model runs", "[main]") {
   const Folder folder;
   const std::string text = folder.write("text.txt", long_text());
   for (const char* error : {"weights", "activations", "svd"}) {

@@ -55,7 +55,7 @@ TEST_CASE("prompts of a file get what each gets alone", "[main]") {
   CHECK_THAT(text, ContainsSubstring("\n[3] Tom and Lena" + together["completions"][2]["text"].get<std::string>()));
 }
 
-TEST_CASE("a prompt that cannot be served costs itself, in every format") {
+TEST_CASE("a prompt that cannot be served costs itself, in every format", "[main]") {
   const Folder folder;
   std::string words;
   for (int word = 0; word < 3000; ++word) words += "word ";

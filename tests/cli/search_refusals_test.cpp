@@ -9,7 +9,7 @@
 namespace dculab::cli::test {
 namespace {
 
-TEST_CASE("impossible points are counted with a reason, and what cannot be searched is refused") {
+TEST_CASE("impossible points are counted with a reason, and what cannot be searched is refused", "[main]") {
   const Folder folder;
   const auto file = [&folder](const std::string& more) {
     return folder.write("s.yaml", kHead + "workload: {phase: decode, batch: 1, context_tokens: 100}\n" + more);

@@ -30,7 +30,7 @@ std::vector<double> perplexities(const Json& evaluation) {
 
 }  // namespace
 
-TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3 bits", "[once]") {
+TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3 bits", "[.slow][once]") {
   const Folder folder;
   std::string models;
   for (const std::string variant : {"gptq4", "rtn4", "gptq3", "rtn3"}) {
@@ -51,7 +51,7 @@ TEST_CASE("GPTQ's perplexity is below that of rounding to nearest, at 4 and at 3
 
 // docs/reference/kv-cache.md#accuracy has perplexities and KL on all of the text, of kvquant4 on its beginning. Here KL
 // may be twice as large, perplexity as much higher as documents say in words.
-TEST_CASE("what formats of the KV cache cost is what documents say", "[once]") {
+TEST_CASE("what formats of the KV cache cost is what documents say", "[.slow][once]") {
   struct Cost {
     std::string format;
     double perplexity, kl;

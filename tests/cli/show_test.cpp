@@ -30,7 +30,7 @@ TEST_CASE("show tells what is used where a machine file says nothing") {
   CHECK(shown_values("x86-server").at("peer_link") == "none");
 }
 
-TEST_CASE("show tells what a stack says, and what holds where it says nothing") {
+TEST_CASE("show tells what a stack says, and what holds where it says nothing", "[main]") {
   std::map<std::string, std::string> values = shown_values("vllm-triton");
   CHECK(values.at("kernels.attention_decode") == "triton_mla");  // the last of the list, for latents
   CHECK(values.at("parameters.triton_unified_attention_3d.segments") == "16");

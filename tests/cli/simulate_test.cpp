@@ -106,7 +106,7 @@ Arguments tiny(const std::string& machine, Arguments more = {}) {
   return arguments;
 }
 
-TEST_CASE("the engine here serves what was simulated") {
+TEST_CASE("the engine here serves what was simulated", "[main]") {
   const Folder folder;
   const Json report = run_for_json(tiny(server_of(folder, 1)));
   const Json& measured = report.at("simulations").at(0).at("measured");

@@ -97,7 +97,7 @@ TEST_CASE("DeepSeek-V3 drafts with its own layer, which is then counted") {
     CHECK(warning.get<std::string>().find("further tokens") == std::string::npos);
 }
 
-TEST_CASE("requests are served with drafts, and the report says how many were accepted") {
+TEST_CASE("requests are served with drafts, and the report says how many were accepted", "[main]") {
   Folder folder;
   const std::string file =
       folder.write("served.yaml",

@@ -105,7 +105,7 @@ TEST_CASE("a sweep of one point is predicted, and nothing is recommended") {
   CHECK_THAT(text, !ContainsSubstring("should use"));
 }
 
-TEST_CASE("of variants the best is named at each workload, and what the others cost") {
+TEST_CASE("of variants the best is named at each workload, and what the others cost", "[main]") {
   const Json study = run_for_json({"study", "critical_blocks"});
   const Json& best = study.at("best");
   REQUIRE(best.size() == 6);  // three machines, four sequences and one
@@ -129,7 +129,7 @@ TEST_CASE("of variants the best is named at each workload, and what the others c
              ContainsSubstring("→ z100, batch=4: 'blocks of 16, 10 %' at partition"));
 }
 
-TEST_CASE("a sweep over models compares them, and says from which batch another is faster") {
+TEST_CASE("a sweep over models compares them, and says from which batch another is faster", "[main]") {
   const Arguments kinds = {"study", "attention_kinds", "--set", "machine=mi300x"};
   const Json machine = run_for_json(kinds).at("machines").at(0);
   CHECK_FALSE(machine.contains("recommendation"));

@@ -1,4 +1,5 @@
-// What documents say of the models that scripts/model/qat.sh and distill.sh made, on the first windows of its teacher's held-out text.
+// What documents say of the models that scripts/model/qat.sh and distill.sh made, on the first windows of its teacher's
+// held-out text.
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -36,7 +37,7 @@ TEST_CASE("the engine computes with QAT's checkpoint what training computed", "[
   CHECK_THAT(trained_way(kModels + "dculab-tiny-qat2", first_held_out(folder)), WithinRel(2.55764, 1e-3));
 }
 
-TEST_CASE("QAT at 2 bits has a lower perplexity than GPTQ at 2 bits", "[once]") {
+TEST_CASE("QAT at 2 bits has a lower perplexity than GPTQ at 2 bits", "[.slow][once]") {
   const Folder folder;
   const std::string text = first_held_out(folder), gptq = folder.path("gptq2");
   CHECK(run_for_json({"quantize", "--model", kTeacher, "--method", "gptq", "--bits", "2", "--group-size", "32",
@@ -44,7 +45,7 @@ TEST_CASE("QAT at 2 bits has a lower perplexity than GPTQ at 2 bits", "[once]") 
   CHECK(trained_way(kModels + "dculab-tiny-qat2", text) < trained_way(gptq, text));
 }
 
-TEST_CASE("the distilled student is nearer to its teacher than the draft model that it began as", "[once]") {
+TEST_CASE("the distilled student is nearer to its teacher than the draft model that it began as", "[.slow][once]") {
   const Folder folder;
   const Json rows = judged({"--model", kModels + "dculab-tiny-student," + kModels + "dculab-tiny-draft", "--reference",
                             kTeacher, "--text", first_held_out(folder)});

@@ -10,13 +10,13 @@
 namespace dculab {
 namespace {
 
-// One case of so many: odd, so that every value of the axes, most of which have two, comes up. The whole quick grid
-// takes a minute.
-constexpr std::size_t kEveryStep = 3;
+// One case of so many: odd, so that every value of the axes, most of which have two, comes up. The long test takes
+// more of them.
+constexpr std::size_t kEveryStep = 9, kEveryStepOfLong = 3;
 
-std::vector<ReplayCase> thinned_steps(const std::vector<ReplayCase>& cases) {
+std::vector<ReplayCase> thinned_steps(const std::vector<ReplayCase>& cases, std::size_t every) {
   std::vector<ReplayCase> some;
-  for (std::size_t i = 0; i < cases.size(); i += kEveryStep) some.push_back(cases[i]);
+  for (std::size_t i = 0; i < cases.size(); i += every) some.push_back(cases[i]);
   return some;
 }
 
@@ -46,13 +46,19 @@ void check_closed_form(const std::vector<ReplayCase>& cases) {
 
 TEST_CASE("decode attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
           "[once]") {
-  check_closed_form(thinned_steps(decode_grid(GridSize::quick)));
+  check_closed_form(thinned_steps(decode_grid(GridSize::quick), kEveryStep));
+}
+
+TEST_CASE("decode attention: the same of more cases", "[.long]") {
+  check_closed_form(thinned_steps(decode_grid(GridSize::quick), kEveryStepOfLong));
 }
 
 TEST_CASE("prefill attention: closed-form DRAM bytes and L2 hit rates are those of the replay on nine of ten cases",
           "[once]") {
-  check_closed_form(prefill_grid(GridSize::quick));
+  check_closed_form(thinned_steps(prefill_grid(GridSize::quick), 3));
 }
+
+TEST_CASE("prefill attention: the same of more cases", "[.long]") { check_closed_form(prefill_grid(GridSize::quick)); }
 
 // Of outcomes that differ in their block size or their KV heads alone.
 bool differ_in_one_choice(const ReplayOutcome& one, const ReplayOutcome& other) {
@@ -71,11 +77,9 @@ bool agree_on_order(const ReplayOutcome& one, const ReplayOutcome& other, std::s
   return (a.replayed < b.replayed) == (a.closed_form < b.closed_form);
 }
 
-TEST_CASE("the closed form orders block sizes and group sizes as the replay does", "[once]") {
+// Returns how many pairs differ in one choice.
+int check_order(const std::vector<ReplayCase>& cases) {
   std::vector<ReplayOutcome> outcomes;
-  std::vector<ReplayCase> cases;
-  for (const ReplayCase& each : decode_grid(GridSize::quick))
-    if (each.context == 250 && each.batch == 8) cases.push_back(each);
   replay_cases(cases, kernel_machines(), [&](const ReplayOutcome& outcome) { outcomes.push_back(outcome); });
   int pairs = 0;
   for (const ReplayOutcome& one : outcomes)
@@ -87,11 +91,25 @@ TEST_CASE("the closed form orders block sizes and group sizes as the replay does
       CHECK(agree_on_order(one, other, dram - 1));
       ++pairs;
     }
-  CHECK(pairs > 200);
+  return pairs;
 }
 
+std::vector<ReplayCase> cases_of_heads(std::initializer_list<int> head_dims) {
+  std::vector<ReplayCase> cases;
+  for (const ReplayCase& each : decode_grid(GridSize::quick))
+    if (each.context == 250 && each.batch == 8 && std::ranges::find(head_dims, each.head_dim) != head_dims.end())
+      cases.push_back(each);
+  return cases;
+}
+
+TEST_CASE("the closed form orders block sizes and group sizes as the replay does", "[once]") {
+  CHECK(check_order(cases_of_heads({64})) > 100);
+}
+
+TEST_CASE("it orders those of larger heads so too", "[.long]") { CHECK(check_order(cases_of_heads({128})) > 100); }
+
 TEST_CASE("the cases that are run have odd head sizes, large batches and partitions") {
-  const std::vector<ReplayCase> cases = thinned_steps(decode_grid(GridSize::quick));
+  const std::vector<ReplayCase> cases = thinned_steps(decode_grid(GridSize::quick), kEveryStep);
   const auto some = [&cases](int ReplayCase::*value, int wanted) {
     return std::any_of(cases.begin(), cases.end(), [&](const ReplayCase& each) { return each.*value == wanted; });
   };

@@ -1,9 +1,9 @@
-"""KILL, INT or TERM at 20 random moments of a study: the resumed result is byte-identical. So is that of its merged
+"""KILL, INT or TERM at KILLS random moments of a study: the resumed result is byte-identical. So is that of its merged
 shards. After INT and TERM nothing half-written is left.
 
 Both kinds: a search of steps, which takes its time over many points, and one of served requests, over few long ones.
 
-Usage: study_kill_test.py DCULAB
+Usage: study_kill_test.py DCULAB KILLS
 """
 
 import pathlib
@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 
-KILLS = 20
 THREADS = ["--threads", "2"]  # the study takes long beside its start, on any machine
 SAMPLES = 1500
 STEPS = """schema: dculab/scenario/1
@@ -69,15 +68,15 @@ def new_folder(root, name):
     return folder
 
 
-def kill_and_resume(program, root, scenario, seconds, wanted, whole_journal):
-    """Kills the study at moments spread over the time it takes until KILLS of them left it half-way; one that ends
+def kill_and_resume(program, root, scenario, seconds, wanted, whole_journal, kills):
+    """Kills the study at moments spread over the time it takes until `kills` of them left it half-way; one that ends
     first is begun anew."""
     folder = new_folder(root, "killed")
     journal = folder / "journal"
     command = study(program, folder, scenario, "--journal", str(journal), "--resume", *THREADS)
     killed = half_way = 0
-    while half_way < KILLS:
-        assert killed < 5 * KILLS, "too few kills left a study to go on with"
+    while half_way < kills:
+        assert killed < 5 * kills + 10, "too few kills left a study to go on with"
         process = subprocess.Popen(command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         time.sleep(random.uniform(0, seconds))
         ending = random.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -122,7 +121,7 @@ def shards(program, root, scenario):
     return folder
 
 
-def check(program, root, text, points):
+def check(program, root, text, points, kills):
     scenario = root / "scenario.yaml"
     scenario.write_text(text)
     whole = new_folder(root, "whole")
@@ -134,20 +133,20 @@ def check(program, root, text, points):
     single = new_folder(root, "single")
     journal = single / "journal"
     subprocess.run(study(program, single, scenario, "--threads", "1", "--journal", str(journal)), check=True)
-    killed = kill_and_resume(program, root, scenario, seconds, wanted, journal.stat().st_size)
+    killed = kill_and_resume(program, root, scenario, seconds, wanted, journal.stat().st_size, kills)
     for folder in (single, killed, shards(program, root, scenario)):
         assert read(folder) == wanted, f"{folder.name}: another result"
 
 
 def main():
-    program = sys.argv[1]
+    program, kills = sys.argv[1], int(sys.argv[2])
     seed = random.randrange(1 << 30)
     random.seed(seed)
     print("seed", seed)
     with tempfile.TemporaryDirectory() as name:
         for kind, (text, points) in SCENARIOS.items():
             print(f"a search of {kind}")
-            check(program, new_folder(pathlib.Path(name), kind), text, points)
+            check(program, new_folder(pathlib.Path(name), kind), text, points, kills)
     print("the results are the same, byte by byte")
 
 
