@@ -21,6 +21,7 @@ std::vector<FileValue> values_of(const KeyInfo& info, const Shape& shape) {
   if (const std::vector<std::string> words = shape.words.all(); !words.empty())
     values.push_back({.kind = ValueKind::word, .words = words});
   if (shape.is_text) values.push_back({.kind = ValueKind::text});
+  if (shape.is_flag) values.push_back({.kind = ValueKind::flag});
   for (const auto& [is_one, kind] : {std::pair{shape.is_whole, ValueKind::whole}, {shape.is_number, ValueKind::number}})
     if (is_one) values.push_back({.kind = kind, .bounds = info.bounds, .unit = std::string(info.unit)});
   if (shape.is_counts)

@@ -77,7 +77,7 @@ struct InlinedKeys {
 
 // What a value of a ShapedKey may be: any of these, or a map with `Keys`.
 struct Shape {
-  bool is_text = false, is_whole = false, is_number = false;
+  bool is_text = false, is_flag = false, is_whole = false, is_number = false;
   bool is_counts = false;  // a list of whole numbers
   Allowed words{};
   bool may_be_list = false, must_be_list = false;  // of the same

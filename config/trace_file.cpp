@@ -43,7 +43,9 @@ struct FirstLineKeys {
 void give_layer_kinds(Node& step) {
   Node* model = step.find("model");
   if (model == nullptr || model->kind != NodeKind::map) return;
-  const std::vector<std::string_view> of_model = names_of<ModelKeys>();
+  std::vector<std::string_view> of_model = names_of<ModelKeys>();
+  std::erase_if(of_model,
+                [](std::string_view key) { return key == "layer_kinds" || key == "layers" || key == "kv_sources"; });
   const auto middle = std::ranges::stable_partition(
       model->children, [&](const Node& child) { return std::ranges::find(of_model, child.key) != of_model.end(); });
   Node kind = map_node(), kinds = list_node();
@@ -136,7 +138,7 @@ FileTree trace_tree() {
   header.title = "header";
   step.title = "step";
   return {std::string(kTraceSchema),
-          "a line of measured steps: the first, and every other",
+          "one line of a trace: its header, which is the first line, or a step",
           {std::move(header), std::move(step)}};
 }
 

@@ -45,14 +45,17 @@ void read_num_logits(MapReader& reader, const Node& node, Run& run) {
 Json write_num_logits(const Run& run) { return run.slice.num_logits; }
 
 void RunKeys::check(MapReader& reader, Run& run) {
-  if (reader.optional("needs_logits") == nullptr) (void)reader.required("num_logits");
+  const Node* older = reader.optional("needs_logits");
+  if (older == nullptr) (void)reader.required("num_logits");
+  if (older != nullptr && reader.optional("num_logits") != nullptr)
+    reader.complain(*older, "batch.needs_logits: excludes num_logits");
   const SequenceSlice& slice = run.slice;
   const Node& node = *reader.node();
   if (slice.num_draft_tokens > slice.num_new_tokens)
-    reader.complain(node, "num_draft_tokens: is more than num_new_tokens");
+    reader.complain(node, "batch.num_draft_tokens: is more than num_new_tokens");
   if (slice.num_tree_tokens > 0 && (slice.phase == Phase::prefill || slice.num_tree_tokens < slice.num_new_tokens ||
                                     slice.num_tree_tokens > slice.context_tokens()))
-    reader.complain(node, "num_tree_tokens: must be of a decode, and from its new tokens to its context");
+    reader.complain(node, "batch.num_tree_tokens: must be of a decode, and from its new tokens to its context");
 }
 
 std::vector<DraftCounts::Place> places_of(MapReader& reader, const Node& node) {

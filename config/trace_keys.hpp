@@ -100,6 +100,7 @@ constexpr auto retention_figures(std::index_sequence<Index...>) {
               .absent = "required by its policy"})...);
 }
 
+// The policy is read before its figures.
 struct RetentionKeys {
   using Target = KvRetention;
   static constexpr auto keys =
@@ -111,10 +112,11 @@ struct RetentionKeys {
 
 struct ExpertLoadKeys {
   using Target = ExpertLoad;
-  static constexpr auto keys = std::tuple(
-      value("zipf_exponent", &ExpertLoad::zipf_exponent, "the share of tokens falls as an expert's rank to minus this",
-            kCounted),
-      value("histogram", &ExpertLoad::histogram, "instead: how often each expert was chosen", {.bounds = at_least(0)}));
+  static constexpr auto keys =
+      std::tuple(value("zipf_exponent", &ExpertLoad::zipf_exponent,
+                       "the share of tokens falls as an expert's rank to minus this", kCounted),
+                 value("histogram", &ExpertLoad::histogram, "instead: how often each expert was chosen",
+                       {.bounds = at_least(0), .absent = "none"}));
 };
 
 inline constexpr auto kLatentForms =
@@ -154,7 +156,7 @@ struct OptionsKeys {
       word("decode_latents", &EngineOptions::decode_latents, kLatentForms, "MLA: the form of decodes"));
 };
 
-// Equal sequences that follow each other.
+// Equal sequences that follow each other. num_new_tokens is read before num_logits, which it bounds.
 struct Run {
   int count = 0;
   SequenceSlice slice;
@@ -176,16 +178,17 @@ struct RunKeys {
       std::tuple(value("count", &Run::count, "how many there are",
                        {.bounds = between(1, kMostSequences), .necessity = Necessity::required}),
                  word(
-                     "phase", [](auto& run) -> auto& { return run.slice.phase; }, kPhases, "what they do", kRequired),
+                     "phase", [](auto& run) -> auto& { return run.slice.phase; }, kPhases,
+                     "whether they prefill or decode", kRequired),
                  value("num_computed_tokens", of_slice<&SequenceSlice::num_computed_tokens>,
                        "tokens in the cache before the step", kRequiredCount),
                  value("num_new_tokens", of_slice<&SequenceSlice::num_new_tokens>, "tokens that the step computes",
                        {.bounds = between(1, kLargestCount), .necessity = Necessity::required}),
                  shaped("num_logits", read_num_logits, write_num_logits, {.is_whole = true},
-                        "of the last new tokens; 0 for all but the last chunk of a prompt",
+                        "last new tokens whose logits are computed; 0 for all but the last chunk of a prompt",
                         {.bounds = between(0, kLargestCount), .absent = "`needs_logits`"}),
-                 shaped("needs_logits", read_needs_logits, {.words = one_of("true", "false")},
-                        "of older traces: whether it is 1", {.absent = "`num_logits`"}),
+                 shaped("needs_logits", read_needs_logits, {.is_flag = true},
+                        "older traces only: whether `num_logits` is 1", {.absent = "`num_logits`"}),
                  value("num_evicted_tokens", of_slice<&SequenceSlice::num_evicted_tokens>,
                        "computed earlier and since dropped from the cache", kCounted),
                  value("num_newly_evicted_tokens", of_slice<&SequenceSlice::num_newly_evicted_tokens>,
@@ -249,9 +252,9 @@ void read_ops(MapReader& reader, const Node& node, TraceStep& step);
 struct TraceStepKeys {
   using Target = TraceStep;
   static constexpr auto keys = std::tuple(
-      value("id", &TraceStep::id, "of the step in messages", kRequired),
+      value("id", &TraceStep::id, "names the step in messages", kRequired),
       section<ModelKeys>("model", &TraceStep::model, "the model's shape", kRequired),
-      section<OptionsKeys>("options", &TraceStep::options, "the engine's", kRequired),
+      section<OptionsKeys>("options", &TraceStep::options, "the engine's options", kRequired),
       shaped<RunKeys>("batch", read_batch, write_batch, {.must_be_list = true},
                       "runs of equal sequences, prefills first", kRequired),
       value("seconds", &TraceStep::duration, "median over the repeats",
@@ -261,8 +264,7 @@ struct TraceStepKeys {
       value("repeats", &TraceStep::repeats, "how often it ran",
             {.bounds = at_least(1), .necessity = Necessity::required}),
       value("cold_share", [](auto& step) -> auto& { return step.batch.cold_share; },
-            "of what shared caches keep between steps, what others had evicted when the step began "
-            "([cost law](cost-law.md), 7)",
+            "of what shared caches keep between steps, what others had evicted when the step began",
             {.bounds = between(0, 1), .unit = unit::share}),
       section<DraftKeys>("drafts", &TraceStep::drafts, "of a step that verified drafts", {.absent = "none"}),
       value("drafting_seconds", &TraceStep::drafting, "time of drafting before the step; not part of `seconds`",

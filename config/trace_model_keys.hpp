@@ -48,12 +48,14 @@ inline constexpr auto kRopeScalings = std::to_array<Choice<RopeScalingKind>>({{"
 struct RopeScalingKeys {
   using Target = RopeScaling;
   static constexpr KeyTraits kPositive{.bounds = above(0)};
-  static constexpr KeyTraits kNeeded{.bounds = above(0), .necessity = Necessity::required};
+  static constexpr KeyTraits kRequiredPositive{.bounds = above(0), .necessity = Necessity::required};
   static constexpr auto keys = std::tuple(
       word("kind", &RopeScaling::kind, kRopeScalings, "the rule", {.necessity = Necessity::required}),
-      value("factor", &RopeScaling::factor, "by which frequencies are divided", kNeeded),
-      value("low_freq_factor", &RopeScaling::low_freq_factor, "`llama3`", kNeeded),
-      value("high_freq_factor", &RopeScaling::high_freq_factor, "`llama3`", kNeeded),
+      value("factor", &RopeScaling::factor, "by which frequencies are divided", kRequiredPositive),
+      value("low_freq_factor", &RopeScaling::low_freq_factor, "`llama3`: bound below which frequencies are divided",
+            kRequiredPositive),
+      value("high_freq_factor", &RopeScaling::high_freq_factor, "`llama3`: bound above which frequencies stay",
+            kRequiredPositive),
       value("original_max_position_embeddings", &RopeScaling::original_max_position_embeddings,
             "context that the model was trained with", kRequiredSize),
       value("beta_fast", &RopeScaling::beta_fast, "`yarn`: turns in that context from which a frequency stays",
@@ -61,7 +63,8 @@ struct RopeScalingKeys {
       value("beta_slow", &RopeScaling::beta_slow, "`yarn`: turns up to which it is divided by the factor", kPositive),
       value("truncate", &RopeScaling::truncate, "`yarn`: the bounds between them are whole planes"),
       value("attention_factor", &RopeScaling::attention_factor, "by which cosines and sines are multiplied", kPositive),
-      value("short_factor", &RopeScaling::short_factor, "`longrope`: one for each plane", kPositive));
+      value("short_factor", &RopeScaling::short_factor, "`longrope`: one for each plane",
+            {.bounds = above(0), .absent = "none"}));
 };
 
 struct PositionKeys {
@@ -127,8 +130,8 @@ struct ExpertPartKeys {
   static constexpr auto keys = std::tuple(
       value("devices", &ExpertPart::devices, "that share the routed experts",
             {.bounds = between(2, kMostSharingDevices), .necessity = Necessity::required}),
-      value("devices_per_node", &ExpertPart::devices_per_node, "of them in a node", kCount),
-      value("attention_devices", &ExpertPart::attention_devices, "that have the same tokens", kCount),
+      value("devices_per_node", &ExpertPart::devices_per_node, "devices of these in a node", kCount),
+      value("attention_devices", &ExpertPart::attention_devices, "devices that hold the same tokens", kCount),
       value("rows_per_token", &ExpertPart::rows_per_token, "copies of experts that a token goes to, of all devices",
             {.bounds = above(0), .necessity = Necessity::required}),
       value("copies", &ExpertPart::copies,
@@ -156,8 +159,7 @@ struct ExpertsKeys {
           value("own_norms", &Experts::own_norms, "experts and router have norms of their own: Gemma 4"),
           word("activation", &Experts::activation, kActivations, "of an expert"),
           word("scoring", &Experts::scoring, kScorings, "how the router's logits become weights"),
-          value("normalized", &Experts::normalized, "the weights of a token's experts add up to 1",
-                {.necessity = Necessity::required}),
+          value("normalized", &Experts::normalized, "the weights of a token's experts add up to 1"),
           value("scaling", &Experts::scaling, "by which they are multiplied", {.bounds = above(0)}),
           section<ExpertPartKeys>("part", &Experts::part, "in expert parallelism: what this device has",
                                   {.absent = "all of them"})));
@@ -175,10 +177,12 @@ void read_attention(MapReader& reader, const Node& node, LayerKind& kind);
 template <class Attention>
 inline constexpr auto attention_of = [](auto& kind) { return std::get_if<Attention>(&kind.attention); };
 
+// Read in this order: `attention` and `experts` decide which keys there may be.
 struct LayerKindKeys {
   using Target = LayerKind;
   static constexpr std::string_view kByAttention = "required by its attention";
   static constexpr auto mlp_size = [](auto& kind) -> auto& { return kind.mlp.intermediate_size; };
+  // Beside experts it may be absent: there need be no shared ones.
   struct DenseSize {
     using Target = LayerKind;
     static constexpr auto keys =
@@ -235,7 +239,7 @@ struct ModelKeys {
           value(
               "plain_experts", [](auto& model) -> auto& { return model.plain.experts; }, "the same of routed experts"),
           value("tie_word_embeddings", &ModelShape::tie_word_embeddings, "`lm_head` is the embedding", kNeeded),
-          word("norm", &ModelShape::norm, kNorms, "of all layers"),
+          word("norm", &ModelShape::norm, kNorms, "kind of norm in all layers"),
           value("learned_positions", &ModelShape::learned_positions, "rows of an embedding of positions: OPT",
                 kOptionalSize),
           value("embedding_scale", &ModelShape::embedding_scale, "by which embeddings are multiplied: Gemma",
@@ -243,15 +247,15 @@ struct ModelKeys {
           value("final_logit_soft_cap", &ModelShape::final_logit_soft_cap, "logits become cap * tanh(logit / cap)",
                 {.bounds = above(0), .absent = "none"}),
           value("residual_streams", &ModelShape::residual_streams,
-                "that are mixed before and after each half of a layer: DeepSeek-V4",
+                "residual streams, mixed before and after each half of a layer: DeepSeek-V4",
                 {.bounds = between(2, kLargestModelField), .absent = "1"}),
-          value("sinkhorn_iterations", &ModelShape::sinkhorn_iterations, "that make the matrix that mixes them",
+          value("sinkhorn_iterations", &ModelShape::sinkhorn_iterations, "iterations that make the mixing matrix",
                 kOptionalSize),
           value("tensor_parallel_size", &ModelShape::tensor_parallel_size,
                 "devices that share every layer; all sizes are those of a part",
                 {.bounds = between(2, kMostSharingDevices), .absent = "1"}),
           value("dtype", &ModelShape::dtype, "of weights that are not quantized", kNeeded),
-          value("rms_norm_eps", &ModelShape::norm_eps, "of norms",
+          value("rms_norm_eps", &ModelShape::norm_eps, "epsilon of the norms",
                 {.bounds = above(0), .necessity = Necessity::required}),
           shaped(kLayersField, read_num_layers, write_num_layers, {.is_whole = true}, "layers",
                  {.bounds = between(1, kMostLayers), .necessity = Necessity::required}),

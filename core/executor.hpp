@@ -1,4 +1,4 @@
-// Whoever can run a step plan: the CPU engine, a GPU engine, or the simulator.
+// Runs a step plan: the CPU engine, a GPU engine or the simulator.
 #pragma once
 
 #include <cstddef>

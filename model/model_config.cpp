@@ -131,8 +131,9 @@ void read_unknown(const JsonFields& config, const Decoder& decoder, const std::s
   if (parts.empty()) parts = other_task(config);
   const std::string missing = missing_size(decoder.fields);
   if (parts.empty() && missing.empty()) return read_unknown_dense(decoder.fields, type, shape);
-  const std::string why = parts.empty() ? "is not known, and its config.json has no " + missing + " to price it by"
-                                        : "cannot be predicted: it has " + parts;
+  const std::string why = parts.empty()
+                              ? "is not known, and its config.json has no " + missing + ", so it cannot be predicted"
+                              : "cannot be predicted: it has " + parts;
   place.refuse("model_type", in_quotes(type) + " " + why +
                                  "; nearest that can be predicted: " + nearest_priced_model(decoder.fields));
 }

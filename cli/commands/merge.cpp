@@ -30,7 +30,7 @@ void add_merge(CLI::App& app) {
   command->callback([choices] {
     present::Report report;
     ProgressBar bar;
-    present::merge_study(choices->journals, choices->search, search_reported(bar), report);
+    present::merge_study(choices->journals, choices->search, search_events(bar), report);
     bar.clear();
     present::show(report, choices->output);
   });

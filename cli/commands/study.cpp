@@ -62,7 +62,7 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Prog
       measure(scenario, choices, bar, report);
     };
   set_stack(choices.stack, choices.question.set);
-  return present::answered_study(choices.question, search_reported(bar));
+  return present::answered_study(choices.question, search_events(bar));
 }
 
 }  // namespace

@@ -59,11 +59,11 @@ void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
             if (!parse_shard(text, choices.pricing))
               throw CLI::ValidationError("--shard", "'" + text + "' is not a part such as 2/8");
           },
-          "Predict part I of N of a search, into the journal")
+          "Compute part I of N of a search, into the journal")
       ->option_text("I/N");
 }
 
-present::SearchTold search_reported(ProgressBar& bar) {
+present::SearchEvents search_events(ProgressBar& bar) {
   return {.progress = bar.updates(), .on_dropped_bytes = tell_dropped_bytes};
 }
 

@@ -18,6 +18,6 @@ void add_answer_options(CLI::App& command, study::SearchChoices& choices);
 void add_pricing_options(CLI::App& command, study::SearchChoices& choices);
 
 // On the terminal: a bar, and a line about what of a journal is dropped.
-[[nodiscard]] present::SearchTold search_reported(ProgressBar& bar);
+[[nodiscard]] present::SearchEvents search_events(ProgressBar& bar);
 
 }  // namespace dculab::cli

@@ -191,7 +191,7 @@ Spread<Seconds> MemoryProbe::measure_latency(Bytes working_set, Bytes stride, Lo
   return spread_of(latencies);
 }
 
-Seconds MemoryProbe::measure_kept_for(Bytes working_set) {
+Seconds MemoryProbe::measure_retention_time(Bytes working_set) {
   const std::size_t set = std::min(to_granules(working_set), buffer_.size());
   const auto pass_after = [&](Seconds wait) {
     std::vector<Seconds> passes;

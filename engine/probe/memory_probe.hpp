@@ -37,7 +37,7 @@ class MemoryProbe {
 
   // How long the last cache keeps a set that nobody reads, until other tenants have driven out all but 1/e of it: from
   // the time that one thread's next pass over it takes. 0 where it is hardly longer after 64 ms.
-  [[nodiscard]] Seconds measure_kept_for(Bytes working_set);
+  [[nodiscard]] Seconds measure_retention_time(Bytes working_set);
 
   // All the memory that is read.
   [[nodiscard]] Bytes size() const { return Bytes(static_cast<double>(buffer_.size())); }

@@ -148,7 +148,7 @@ LevelMeasurement HostProbe::measure_cache(MemoryProbe& memory, std::size_t index
   level.latency_anywhere = level.latency;
   if (index > 0) level.outstanding = lines_in_flight(level);
   if (index + 1 == topology_.caches.size())  // a virtual machine may call it a core's own though hosts share it
-    level.retention_time = memory.measure_kept_for(std::min(cache.size / 4.0, kLongestKeptSet));
+    level.retention_time = memory.measure_retention_time(std::min(cache.size / 4.0, kLongestKeptSet));
   return level;
 }
 

@@ -99,7 +99,7 @@ void read_gemma4_text(const JsonFields& config, ModelShape& shape, const Gemma4D
   const bool is_silent = !config.mentions("hidden_size_per_layer_input");
   if (is_silent ? defaults.hidden_size_per_layer_input > 0 : config.integer("hidden_size_per_layer_input", 0) > 0)
     config.refuse(is_silent ? "model_type" : "hidden_size_per_layer_input",
-                  "has an embedding for each layer (hidden_size_per_layer_input), which is not predicted");
+                  "has an embedding for each layer (hidden_size_per_layer_input), which is not modelled");
   LayerKind windowed = read_windowed(config, shape, defaults);
   read_gemma4_experts(config, windowed);
   const LayerKind full = read_full(config, windowed);

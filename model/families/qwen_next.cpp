@@ -35,7 +35,7 @@ struct QwenNextDefaults {
 
 [[nodiscard]] GatedDeltaNet read_delta_net(const JsonFields& config, const QwenNextDefaults& defaults) {
   if (config.text("mamba_ssm_dtype", "float32") != "float32")
-    config.refuse("mamba_ssm_dtype", "must be float32: states of another dtype are not predicted");
+    config.refuse("mamba_ssm_dtype", "must be float32: states of another dtype are not modelled");
   return {.num_key_heads = read_size(config, {"linear_num_key_heads"}, 16),
           .num_value_heads = read_size(config, {"linear_num_value_heads"}, defaults.linear_num_value_heads),
           .key_head_dim = read_size(config, {"linear_key_head_dim"}, 128),

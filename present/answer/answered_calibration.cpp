@@ -13,18 +13,18 @@
 
 namespace dculab::present {
 
-CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& reported) {
+CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationEvents& events) {
   if (question.traces.empty())
     throw InputError("nothing to learn from; give trace files with --machine, or --points FILE...");
   if (question.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
   const sim::Machine base = study::resolve_machine(question.machine);
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
-  if (believed.steps.size() < sim::kFewestSteps && reported.on_refused)  // which is refused
-    for (const std::string& line : believed.refused) reported.on_refused(line);
+  if (believed.steps.size() < sim::kFewestSteps && events.on_refused)  // which is refused
+    for (const std::string& line : believed.refused) events.on_refused(line);
   const std::string label = "fitting " + std::to_string(believed.steps.size()) + " steps";
   const study::TraceCalibration calibration =
-      study::calibrate_on(believed.steps, base, question.held_out, [&reported, &label](double share) {
-        if (reported.progress) reported.progress(label, share);
+      study::calibrate_on(believed.steps, base, question.held_out, [&events, &label](double share) {
+        if (events.progress) events.progress(label, share);
       });
   return {calibration.fit.machine, trace_calibration_report(base.name, believed, calibration)};
 }

@@ -17,8 +17,8 @@ struct TraceQuestion {
   study::HeldOutDraw held_out{};
 };
 
-// What is told while it runs. Each may be empty.
-struct CalibrationTold {
+// Called while it runs. Each may be empty.
+struct CalibrationEvents {
   std::function<void(const std::string& label, double share)> progress{};
   std::function<void(const std::string& line)> on_refused{};  // steps, before the fit refuses to work without them
 };
@@ -29,7 +29,7 @@ struct CalibratedMachine {
 };
 
 // Throws InputError.
-[[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationTold& reported);
+[[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationEvents& events);
 
 // Writes what was learned into a new `folder`: machine and stack files. Throws InputError.
 [[nodiscard]] Report calibrated_on_points(const std::vector<std::string>& points, const std::string& folder);

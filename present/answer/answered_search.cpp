@@ -14,34 +14,34 @@ namespace dculab::present {
 namespace {
 
 void add_search_answer(const study::SweepSpace& space, const study::SearchSummary& summary,
-                       const study::SearchChoices& choices, const SearchTold& reported, Report& report) {
+                       const study::SearchChoices& choices, const SearchEvents& events, Report& report) {
   const study::AnswerOptions options{
       .threads = choices.pricing.workers(),
       .sensitivity_within = choices.sensitivity ? std::optional(choices.within) : std::nullopt};
-  report_search(space, summary, study::answer_search(space, summary, options, reported.progress), report);
+  report_search(space, summary, study::answer_search(space, summary, options, events.progress), report);
 }
 
 }  // namespace
 
-void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchTold& reported,
+void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchEvents& events,
                   Report& report) {
   study::refuse_incomplete(choices);
   const study::SweepSpace space(scenario);
   const study::SearchOptions options = choices.search_options();
-  study::SearchEvents events{.progress = reported.progress, .on_dropped_bytes = reported.on_dropped_bytes};
+  study::SearchEvents of_search{.progress = events.progress, .on_dropped_bytes = events.on_dropped_bytes};
   if (options.shards > 1) {
-    study::search_shard(space, options, events);
+    study::search_shard(space, options, of_search);
     return add_shard(space, options, report);
   }
   PointsFile points(space, choices.points_file);
-  events.on_points = points.on_points();
-  const study::SearchSummary summary = study::search(space, options, events);
+  of_search.on_points = points.on_points();
+  const study::SearchSummary summary = study::search(space, options, of_search);
   points.keep();
-  add_search_answer(space, summary, choices, reported, report);
+  add_search_answer(space, summary, choices, events, report);
 }
 
 void merge_study(const std::vector<std::string>& journals, const study::SearchChoices& choices,
-                 const SearchTold& reported, Report& report) {
+                 const SearchEvents& events, Report& report) {
   const study::ShardJournals shards(journals);
   const study::SweepSpace& space = shards.space();
   report = study_report(space.scenario().question);
@@ -50,7 +50,7 @@ void merge_study(const std::vector<std::string>& journals, const study::SearchCh
   PointsFile points(space, choices.points_file);
   const study::SearchSummary summary = shards.summary(points.on_points());
   points.keep();
-  add_search_answer(space, summary, choices, reported, report);
+  add_search_answer(space, summary, choices, events, report);
 }
 
 }  // namespace dculab::present

@@ -1,4 +1,4 @@
-// A study that searches, and one that is put together of shards: run, then reported.
+// A study that searches, and one that is put together of shards: run, then events.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace dculab::present {
 
-// What is told while it runs. Each may be empty.
-struct SearchTold {
+// Called while it runs. Each may be empty.
+struct SearchEvents {
   study::SearchProgress progress{};
   std::function<void(const config::StudyJournal&)> on_dropped_bytes{};  // before anything is priced
 };
 
 // Adds the answer to the report; of one of several shards only how far it is. Throws InputError.
-void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchTold& reported,
+void search_study(const config::Scenario& scenario, const study::SearchChoices& choices, const SearchEvents& events,
                   Report& report);
 
 // The answer of the whole study, from the journals of all its shards. Throws InputError.
 void merge_study(const std::vector<std::string>& journals, const study::SearchChoices& choices,
-                 const SearchTold& reported, Report& report);
+                 const SearchEvents& events, Report& report);
 
 }  // namespace dculab::present

@@ -57,10 +57,10 @@ void refuse_ignored(const config::Scenario& scenario, const StudyQuestion& quest
                                 " names others under `then`; take `then` out and study each with files of its own");
 }
 
-void predict(const config::Scenario& scenario, const StudyQuestion& question, const SearchTold& reported,
+void predict(const config::Scenario& scenario, const StudyQuestion& question, const SearchEvents& events,
              Report& report) {
   const study::StudyKind kind = study::kind_of(scenario);
-  if (kind == study::StudyKind::search) return search_study(scenario, question.search, reported, report);
+  if (kind == study::StudyKind::search) return search_study(scenario, question.search, events, report);
   // Elsewhere than in a search, or for designs, every point is priced on the machines that the scenario lists.
   const bool designs = kind == study::StudyKind::designs;
   if (!designs)
@@ -89,7 +89,7 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   return scenario;
 }
 
-[[nodiscard]] Report answered(const std::string& file, const StudyQuestion& question, const SearchTold& reported) {
+[[nodiscard]] Report answered(const std::string& file, const StudyQuestion& question, const SearchEvents& events) {
   const config::Scenario scenario = read_question(file, question);
   const std::vector<config::Scenario> followers = study::read_followers(scenario);  // before the work
   Report report = study_report(scenario.question);
@@ -101,10 +101,10 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   if (question.measure)
     question.measure(scenario, report);
   else
-    predict(scenario, question, reported, report);
+    predict(scenario, question, events, report);
   for (const config::Scenario& next : followers) {
     Report part{"", {}, {}, Json::object()};
-    predict(next, question, reported, part);
+    predict(next, question, events, part);
     add_follower(next.question, study::model_notes(next), std::move(part), report);
   }
   return report;
@@ -112,16 +112,16 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
 
 }  // namespace
 
-Report answered_study(const StudyQuestion& question, const SearchTold& reported) {
+Report answered_study(const StudyQuestion& question, const SearchEvents& events) {
   const bool is_one = question.scenarios.size() == 1;
   if (question.measure && !is_one) throw InputError("--measure runs one scenario at a time; give one");
   if (const std::string files = study::files_option(question.search); !is_one && !files.empty())
     throw InputError(files, "is of one scenario; give one");
-  if (is_one) return answered(question.scenarios.front(), question, reported);
+  if (is_one) return answered(question.scenarios.front(), question, events);
   for (const std::string& file : question.scenarios)
     static_cast<void>(study::read_with(study::find_scenario(file), question.set));  // before the work
   Report all = studies_report();
-  for (const std::string& file : question.scenarios) add_study(answered(file, question, reported), all);
+  for (const std::string& file : question.scenarios) add_study(answered(file, question, events), all);
   return all;
 }
 

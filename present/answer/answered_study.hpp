@@ -1,4 +1,4 @@
-// The question of a scenario file, by the words of `dculab study`: answered, and reported.
+// The question of a scenario file, by the words of `dculab study`: answered, and events.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,6 @@ struct StudyQuestion {
 
 // Of several scenarios one report: each one's heading stands above its first table. Throws InputError for what has no
 // answer, and for choices that would change nothing.
-[[nodiscard]] Report answered_study(const StudyQuestion& question, const SearchTold& reported);
+[[nodiscard]] Report answered_study(const StudyQuestion& question, const SearchEvents& events);
 
 }  // namespace dculab::present

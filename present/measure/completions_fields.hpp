@@ -56,7 +56,7 @@ struct FieldList<ServingReport> {
   static constexpr std::string_view id = "serving_statistics";
   static constexpr std::string_view doc = "What serving the requests took.";
 
-  // A count that is told where it is not 0.
+  // A count that is reported only where it is not 0.
   [[nodiscard]] static std::optional<std::int64_t> some(std::int64_t count) {
     return when(count > 0, [count] { return count; });
   }

@@ -42,7 +42,7 @@ struct ReportedServedScenario {
 [[nodiscard]] std::optional<HeadSetFigures> served_head_sets(const study::ServedSweepPoint& point);
 [[nodiscard]] DraftFigures served_drafts(const engine::ServedWorkload& served);
 
-// A count that is told where it is not 0.
+// A count that is reported only where it is not 0.
 [[nodiscard]] inline std::optional<std::int64_t> some_tokens(std::int64_t count) {
   return when(count > 0, [count] { return count; });
 }

@@ -36,7 +36,7 @@ namespace {
             number((op.flops * op.count).value())};
     for (std::size_t level = 0; level < prediction.machine.memory.size(); ++level) {
       const Bytes bytes = price.bytes[level] * op.count;
-      row.emplace_back(config::short_text(bytes));
+      row.emplace_back(config::short_text(bytes < Bytes(0.5) ? Bytes() : bytes));
       if (level + 1 < prediction.machine.memory.size()) row.emplace_back(percent(price.hit_rate[level], 2));
     }
     table.rows.push_back(std::move(row));

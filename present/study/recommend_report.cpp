@@ -107,13 +107,12 @@ namespace {
 
 [[nodiscard]] std::string summary(const study::Recommendation& result) {
   const double requests = result.tokens().full_requests_per_second;
-  return "→ serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
-         " requests/s) at most in a simulation (in closed form " +
-         number(result.requests_per_second() * result.serving.load.output_tokens) + " tokens/s), with " +
-         std::to_string(result.served.batch) + " at a time, TPOT " + full_tpot_text(result) + "; a decode step takes " +
-         config::short_text(result.step) + " (90 % interval " + config::short_text(result.confidence.low) + " to " +
-         config::short_text(result.confidence.high) + ", " + std::string(sim::name(result.confidence.basis)) +
-         ") and is bound by " + result.bound.name;
+  return "→ serves at most " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
+         " requests/s), simulated, or " + number(result.requests_per_second() * result.serving.load.output_tokens) +
+         " tokens/s in closed form; " + std::to_string(result.served.batch) + " sequences at a time, TPOT " +
+         full_tpot_text(result) + "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
+         config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
+         std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
 
 // A KV cache of 16 bits a value would do too.

@@ -1,4 +1,4 @@
-// How the answer of a search is told.
+// How the answer of a search is reported.
 #pragma once
 
 #include <optional>

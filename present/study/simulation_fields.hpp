@@ -71,7 +71,7 @@ struct FieldList<study::Simulation> {
   static constexpr std::string_view id = "simulation";
   static constexpr std::string_view doc = "Requests served under a virtual clock.";
 
-  // A count that is told where it is not 0.
+  // A count that is reported only where it is not 0.
   [[nodiscard]] static std::optional<std::int64_t> some(std::int64_t count) {
     return when(count > 0, [count] { return count; });
   }

@@ -124,8 +124,8 @@ Table break_even_table(const std::vector<study::DraftAdvice>& advice) {
 Table reported_drafts_table(const std::string& title, const std::vector<study::ReportedDraft>& drafts) {
   Table table;
   table.title = title;
-  table.columns = {"variant", "draft",    "rate",      "a draft step", "closed form",
-                   "priced",  "interval", "simulated", "reported"};
+  table.columns = {"variant",   "draft",    "rate",      "a draft step", "closed form",
+                   "predicted", "interval", "simulated", "reported"};
   for (const study::ReportedDraft& draft : drafts)
     table.rows.push_back({draft.variant, config::draft_shape_text(draft.outcome.shape), number(draft.rate),
                           percent(draft.cost), times_cell(draft.closed_form), times_cell(draft.outcome.speed_up),

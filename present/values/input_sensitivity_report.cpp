@@ -1,6 +1,7 @@
 #include "present/values/input_sensitivity_report.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "present/values/machine_figures.hpp"
 #include "sim/hardware/figure.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr const char* kPrior = "prior";
 
-[[nodiscard]] bool is_told(const sim::InputSensitivity& sensitivity) {
+[[nodiscard]] bool is_reported(const sim::InputSensitivity& sensitivity) {
   return sensitivity.change >= sim::kLeastSensitivity;
 }
 
@@ -30,32 +31,34 @@ constexpr const char* kPrior = "prior";
 std::string input_sensitivity_text(const sim::Machine& machine,
                                    const std::vector<sim::InputSensitivity>& input_sensitivities, Priced priced) {
   if (input_sensitivities.empty()) return "";
-  std::string reported;
+  std::string figures;
   for (const sim::InputSensitivity& sensitivity : input_sensitivities) {
-    if (!is_told(sensitivity)) continue;
+    if (!is_reported(sensitivity)) continue;
     const char* doubled = sensitivity.key.ends_with(".line") ? " (halved or doubled)" : "";
-    reported += (reported.empty() ? "" : ", ") + sensitivity.key + doubled +
-                better_than_assumed(source_of(machine, sensitivity.key)) + " " + percent(sensitivity.change, 2);
+    figures += (figures.empty() ? "" : ", ") + sensitivity.key +
+               better_than_assumed(source_of(machine, sensitivity.key)) + " " + percent(sensitivity.change, 2) +
+               doubled;
   }
-  const auto others = std::count_if(input_sensitivities.begin(), input_sensitivities.end(),
-                                    [](const auto& each) { return !is_told(each); });
-  const std::string rest = std::to_string(others) +
-                           (others == 1 ? " assumed figure changes" : " assumed figures change") + " it by less than " +
-                           percent(sim::kLeastSensitivity, 1);
-  const std::string of =
-      priced == Priced::served_steps ? "input sensitivity of its steps, without transfers, " : "input sensitivity, ";
-  const std::string what =
-      priced == Priced::served_steps ? "mean change of steps with and without prefill" : "change of the time";
-  if (reported.empty())
-    return of + what + " by " + percent(sim::kSensitivityStep, 2) + " of an assumed figure: " + rest;
-  return of + what + " by " + percent(sim::kSensitivityStep, 2) + " of an assumed figure: " + reported + "; " + rest;
+  const std::string ten = percent(sim::kSensitivityStep, 2), least = percent(sim::kLeastSensitivity, 1);
+  const bool steps = priced == Priced::served_steps;
+  const std::string of = steps ? "input sensitivity of its steps, without transfers" : "input sensitivity";
+  if (figures.empty())
+    return of + ": none of the " + std::to_string(input_sensitivities.size()) +
+           " assumed figures changes the time by " + least + " or more when it changes by " + ten;
+  const auto others = std::ranges::count_if(input_sensitivities, std::not_fn(is_reported));
+  const std::string rest = others == 0 ? ""
+                           : others == 1
+                               ? "; the other one changes it by less than " + least
+                               : "; each of the " + std::to_string(others) + " others changes it by less than " + least;
+  return of + (steps ? " (mean change of steps with and without prefill" : " (change of the time") +
+         " when an assumed figure changes by " + ten + "): " + figures + rest;
 }
 
 std::vector<ReportedInputSensitivity> reported_sensitivities(
     const sim::Machine& machine, const std::vector<sim::InputSensitivity>& input_sensitivities) {
   std::vector<ReportedInputSensitivity> reported;
   for (const sim::InputSensitivity& sensitivity : input_sensitivities)
-    if (is_told(sensitivity))
+    if (is_reported(sensitivity))
       reported.push_back({sensitivity.key, sensitivity.change, source_of(machine, sensitivity.key)});
   return reported;
 }

@@ -14,8 +14,8 @@ namespace dculab::present {
 // depend on other figures (phase_times of sim/serving/step_sample.hpp).
 enum class Priced : std::uint8_t { answer, served_steps };
 
-// "input sensitivity, change of the time by 10 % of an assumed figure: ...; 12 assumed figures change it by less
-// than 1 %"; empty where nothing is assumed.
+// "input sensitivity (change of the time when an assumed figure changes by 10 %): ...; each of the 12 others changes it
+// by less than 1 %"; empty where nothing is assumed.
 [[nodiscard]] std::string input_sensitivity_text(const sim::Machine& machine,
                                                  const std::vector<sim::InputSensitivity>& input_sensitivities,
                                                  Priced priced = Priced::answer);

@@ -31,7 +31,7 @@ def write_configs():
     write("config_deep", "/config.json:2: nested deeper than 64 levels; flatten the file",
           '{"model_type": "llama",\n "rope_scaling": {"a": ' + 70 * "[" + 70 * "]" + "}}\n")
     write("config_long_value", f"/config.json:1: 'model_type' '{200 * 'x'}...' is not known, and its config.json has no "
-          "hidden_size to price it by; nearest that can be predicted: llama-3-8b", f'{{"model_type": "{400 * "x"}"}}\n')
+          "hidden_size, so it cannot be predicted; nearest that can be predicted: llama-3-8b", f'{{"model_type": "{400 * "x"}"}}\n')
     config = {key: value for key, value in CONFIG.items() if key != "hidden_size"}
     write("config_missing_size", "/config.json: 'hidden_size' is missing", json.dumps(config) + "\n")
     bad("wrong_type", "'hidden_size' must be an integer", hidden_size="8")

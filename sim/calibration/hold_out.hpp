@@ -10,7 +10,7 @@
 
 namespace dculab::sim {
 
-// Self before each fit which share of them, 0 to 1, is done: the time of each grows with the steps.
+// Called before each fit with the share of them, 0 to 1, that is done: the time of each grows with the steps.
 using FitProgress = std::function<void(double share)>;
 
 struct HoldOutScore {

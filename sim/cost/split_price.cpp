@@ -39,7 +39,7 @@ class LeastOfSplits {
     const Seconds latency = mean_latencies(machine, bytes.arriving)[0];
     waiting_ = latency_time(machine, launch, finest.parallel, bytes.read, latency) * finest.parallel.concurrent;
     starting_ = starting(lowered, 1, 2);
-    adding_ = split_k_reduction_time(machine, launch, 2) / 2;
+    reduction_per_part_ = split_k_reduction_time(machine, launch, 2) / 2;
     const Resources one = resources(finest, 1, any), all = resources(finest, machine.compute_units, any);
     const std::size_t dram = machine.memory.size() - 1;
     compute_ = {one[kMaxMemoryLevels], all[kMaxMemoryLevels]};
@@ -54,7 +54,7 @@ class LeastOfSplits {
   // and more parts too.
   [[nodiscard]] double most(Seconds enough) const {
     const Seconds left = enough - starting_ - std::max(compute_.all_units, dram_.all_units);
-    return std::min(lowered_.launch.most_parts, std::floor(left / adding_));
+    return std::min(lowered_.launch.most_parts, std::floor(left / reduction_per_part_));
   }
 
   [[nodiscard]] bool exceed(Seconds enough, const Way& way) const {
@@ -82,8 +82,8 @@ class LeastOfSplits {
   const Lowered& lowered_;
   double workgroups_;
   Seconds starting_;
-  Seconds adding_;   // at least, for each part
-  Seconds waiting_;  // times workgroups that run at once
+  Seconds reduction_per_part_;  // at least, for each part
+  Seconds waiting_;             // times workgroups that run at once
   Pace compute_, dram_;
 };
 

@@ -44,8 +44,7 @@ struct MemoryLevel {
   double outstanding = 0;    // lines in flight that one compute unit can have towards this level; 0 = not limiting
   // Bandwidth one compute unit can draw alone; 0 = its share, bandwidth / compute units.
   BytesPerSecond bandwidth_per_unit;
-  Seconds retention_time{};  // what is not used again stays so long among other tenants' data, until 1/e of it; 0 = for
-                             // good
+  Seconds retention_time{};  // until 1/e is left of what is not used again, among other tenants' data; 0: for good
   int ways = 0;              // lines of a set of the cache; 0 = not known, see sim/memory/set_associative_cache.hpp
   int channels = 0;          // slices of a cache, channels of DRAM; 0 = not stated: then no figure follows them
 };

@@ -85,8 +85,7 @@ inline constexpr FigureInfo kMatmulShares = figure_info<double>(
 inline constexpr FigureInfo kShortMatmulRates =
     figure_info<FlopsPerSecond>("short_matmul_rates",
                                 "the rate with weights of 512 in-features, where the one above is of 2048: other "
-                                "numbers of in-features are predicted "
-                                "by both; needs that of the same kernel",
+                                "numbers of in-features are predicted by both; needs that of the same kernel",
                                 {.absent = "as `matmul_rates`"});
 inline constexpr FigureInfo kShortMatmulShares = figure_info<double>(
     "short_matmul_dram_shares", "the share with weights of 512 in-features; needs that of the same kernel",
@@ -119,8 +118,10 @@ inline constexpr auto kLevel = std::to_array<FigureField<MemoryLevel>>({
      {.absent = "its share"}},
     {"kept_for",
      &MemoryLevel::retention_time,
-     "a cache that other tenants share: until 1/e is left of what is not read again. `probe` writes it",
-     {.bounds = kLatencyBounds, .absent = "it stays"}},
+     "retention time, of a cache shared with other tenants: how long until 1/e of what is not read again is left. "
+     "`probe` "
+     "writes it",
+     {.bounds = kLatencyBounds, .absent = "for good"}},
     {"ways",
      &MemoryLevel::ways,
      "lines of a set. Only the [cache replay](../docs/reference/cache-replay.md) asks",
@@ -183,7 +184,7 @@ inline constexpr auto kSustained = std::to_array<FigureField<Sustained>>({
      {.of = "memory[].bandwidth", .prior = share_prior(6, 0.40, Owner::device, 0.25)}},
     {"refill_bandwidth",
      &Sustained::cold_miss_bandwidth,
-     "of what others drove out of a cache",
+     "at which a step reads again what other tenants evicted from a cache",
      {.of = "memory.DRAM.bandwidth", .prior = share_prior(12, 0.50)}},
     {"peer_link",
      &Sustained::peer_link,

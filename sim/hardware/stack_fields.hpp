@@ -52,7 +52,7 @@ inline constexpr auto kReached = std::to_array<FigureField<Reached>>({
      {.of = "launches", .prior = share_prior(11, 0.50, Owner::program)}},
     {"undisturbed",
      &Reached::interference_free,
-     "of a short served step's time, without interference by other processes",
+     "part of a short served step's time that is free of interference by other processes",
      {.of = "time"}},
 });
 

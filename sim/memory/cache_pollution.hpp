@@ -13,7 +13,7 @@
 
 namespace dculab::sim {
 
-// Of what was fetched again, the share that the cache does not keep this time. 8 MiB streamed by one core of an AMD
+// Share of re-fetched data that is evicted again. 8 MiB streamed by one core of an AMD
 // EPYC: 0.2; decode steps of the engine there: 0.45 (docs/reference/cost-law.md).
 inline constexpr double kEvictedAgain = 0.4;
 

@@ -4,7 +4,7 @@
 //   bytes(operand, l + 1) = what reuse.hpp and hit_rate.hpp leave of them, in lines of level l (of DRAM, if longer)
 //
 // Where two scattered runs share a line, the second finds it in a shared cache with the probability hit_probability(d,
-// cache). The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = burst
+// cache). The run after a KV head's is the next head's of the same block, whose workgroup walks in step: d = together
 // (hit_rate.hpp). After the last head comes whichever block lies there: d = unique, the operand's other runs.
 //
 // Values for which a kernel has no registers (Launch::spills) come on top: from the L1 on, what a cache has lost since

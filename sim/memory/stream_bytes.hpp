@@ -3,7 +3,7 @@
 // Workgroups start in the order of their numbers, one per unit in turn. Of those that ask for the same byte
 //   co-residents   run on one unit at a time, and find it in that unit's cache: they are no farther apart than
 //   `between` later ones     come to a unit that has had it before: distance = what its workgroups ask for elsewhere
-//   ask a cache that all share, together and later as of hit_rate.hpp
+//   ask a cache that all share: `together` and `temporal` of hit_rate.hpp
 // A workgroup that asks again, or for the rest of a line, does so after `between` bytes of its own and as many of each
 // co-resident. A cache of a GPU's unit takes no stores; a shared one keeps which bytes were stored.
 #pragma once

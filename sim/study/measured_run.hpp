@@ -49,6 +49,7 @@ struct TwoMicroBatches {
 // or KV in a cache, since others ran in between or the caches were flushed.
 enum class Timed : std::uint8_t { engine, kernel, cold_kernel };
 
+// What a figure is the time of: a run that somebody measured, or could.
 struct MeasuredRun {
   Timed timed = Timed::engine;
   std::vector<RunStep> steps;

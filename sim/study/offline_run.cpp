@@ -98,7 +98,7 @@ OfflineRun offline_run(const Machine& machine, const ModelShape& model, const En
   return run;
 }
 
-std::map<std::string, Seconds> recipe_shares(const Machine& machine, const MeasuredRun& measured_run) {
+std::map<std::string, Seconds> run_shares(const Machine& machine, const MeasuredRun& measured_run) {
   std::map<std::string, Seconds> shares;
   for (const RunStep& step : measured_run.steps) {
     const StepPrice price = price_step(machine, step.plan);

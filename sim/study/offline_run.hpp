@@ -62,6 +62,6 @@ struct OfflineRun {
 
 // The time of a run by what it is spent on and what limits that: "matmul, compute" -> seconds, "host" -> seconds.
 // What is spent on is "matmul", "attention" or "other".
-[[nodiscard]] std::map<std::string, Seconds> recipe_shares(const Machine& machine, const MeasuredRun& measured_run);
+[[nodiscard]] std::map<std::string, Seconds> run_shares(const Machine& machine, const MeasuredRun& measured_run);
 
 }  // namespace dculab::sim

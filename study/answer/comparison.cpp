@@ -10,8 +10,8 @@ namespace dculab::study {
 namespace {
 
 // Of all that fits and runs there.
-[[nodiscard]] std::vector<const sim::MeasuredRun*> recipes_of(const std::vector<ComparedPoint>& points,
-                                                              const sim::Machine& machine) {
+[[nodiscard]] std::vector<const sim::MeasuredRun*> runs_of(const std::vector<ComparedPoint>& points,
+                                                           const sim::Machine& machine) {
   std::vector<const sim::MeasuredRun*> measured_runs;
   for (const ComparedPoint& point : points)
     for (const VariantCost& cost : point.costs)
@@ -31,7 +31,7 @@ ComparisonStudy compare_variants(const config::Scenario& scenario, const std::ve
     found.points = compared_points(scenario, study.sweep, name, found.machine);
     found.scores = score_reported(found.points, scenario);
     found.best = best_variants(found.points, scenario, found.machine);
-    found.input_sensitivities = sim::input_sensitivities(found.machine, recipes_of(found.points, found.machine));
+    found.input_sensitivities = sim::input_sensitivities(found.machine, runs_of(found.points, found.machine));
   }
   return study;
 }

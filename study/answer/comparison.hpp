@@ -21,8 +21,8 @@ struct Comparison {
   std::vector<ComparedPoint> points{};
   std::vector<ReportedScore> scores{};  // of what was published, at the points that it belongs to
   std::vector<BestVariant> best{};      // where nothing was published
-  std::optional<std::vector<sim::InputSensitivity>>
-      input_sensitivities{};  // of all that fits and runs there; nothing: none does
+  // Of all that fits and runs there; nothing: none does.
+  std::optional<std::vector<sim::InputSensitivity>> input_sensitivities{};
 };
 
 // On each of them.

@@ -68,8 +68,8 @@ struct StepStudy {
   [[nodiscard]] bool leaves_heads_open() const;
 };
 
-// The points alone: without their intervals, a question, a decision and leanings, which take tens of prices for each
-// point.
+// The points alone: without intervals, a question, a decision or input sensitivities, which take tens of times as long
+// as a point.
 [[nodiscard]] StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine);
 
 // `within`: where it is above 1, by up to so many times a figure of the machine is made smaller and larger to see

@@ -88,7 +88,7 @@ VariantCost cost_of(const config::Scenario& scenario, const sim::Machine& machin
   else
     cost_run(cost, scenario, machine);
   cost.refused = refused_kv(scenario.deployment, machine, cost.model, cost.options);
-  if (cost.fits() && !cost.service) cost.shares = sim::recipe_shares(machine, cost.measured_run);
+  if (cost.fits() && !cost.service) cost.shares = sim::run_shares(machine, cost.measured_run);
   return cost;
 }
 

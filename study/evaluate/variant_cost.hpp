@@ -22,11 +22,10 @@ struct VariantCost {
   bool has_room = true;     // of a step: whether memory has room for its sequences; it is priced all the same
   std::string batch_limit;  // of a run: "requests", "max_num_seqs" or "memory"
   sim::MeasuredRun measured_run;
-  std::map<std::string, double> figures;  // by metric: "step_time", or "total_time", "requests_per_second", ...
-  std::map<std::string, Seconds> shares;  // sim::recipe_shares; of a service the terms of a decode step
-  std::optional<sim::ServiceRun>
-      service{};                       // of a deployment with pools; `measured_run` and `batch` are then of its decode
-  std::vector<std::string> refused{};  // refused_kv() of its devices
+  std::map<std::string, double> figures;     // by metric: "step_time", or "total_time", "requests_per_second", ...
+  std::map<std::string, Seconds> shares;     // sim::run_shares; of a service the terms of a decode step
+  std::optional<sim::ServiceRun> service{};  // of pools: measured_run and batch are its decode's
+  std::vector<std::string> refused{};        // refused_kv() of its devices
 
   [[nodiscard]] bool fits() const { return batch > 0; }
   [[nodiscard]] Seconds shared_time() const;  // the sum of `shares`

@@ -247,8 +247,7 @@ std::vector<std::string> refused_kv(const sim::Machine& machine, const ModelShap
   if (on_gpu && model.has_unequal_heads())
     found.emplace_back(
         "no kernel of dculab takes different heads, or groups of different sizes, in a KV cache on a GPU: predicted as "
-        "if "
-        "one did");
+        "if one did");
   return found;
 }
 
@@ -262,7 +261,7 @@ std::vector<std::string> unserved(const sim::Machine& machine, const ModelShape&
   const auto has_soft_cap = [](const LayerKind& kind) { return kind.has_kv_heads() && kind.gqa().logit_soft_cap > 0; };
   if (std::ranges::any_of(model.kinds, has_soft_cap))
     found.emplace_back(
-        "the soft cap of attention scores is not predicted: compute-bound attention takes longer than this");
+        "the soft cap of attention scores is not modelled: compute-bound attention takes longer than this");
   return found;
 }
 

@@ -9,7 +9,7 @@
 namespace dculab::study {
 namespace {
 
-constexpr std::size_t kUntold = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kUnreported = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
@@ -18,7 +18,7 @@ SearchSummary::SearchSummary(const SweepSpace& space)
   for (std::size_t index = 0; index < space.axes().size(); ++index) {
     const config::SweepAxis& axis = space.axes()[index];
     const bool reported = !axis.draws && axis.size() > 1 && axis.size() <= kMostValues;
-    first_value_.push_back(reported ? best_of_values_.size() : kUntold);
+    first_value_.push_back(reported ? best_of_values_.size() : kUnreported);
     if (reported)
       for (const std::string& value : axis.values) best_of_values_.push_back({index, value, std::nullopt});
   }
@@ -32,7 +32,7 @@ void SearchSummary::choose_pair_axes() {
   };
   const std::size_t heads = axis_of("model.num_key_value_heads"), block = axis_of("kv_cache.block_size");
   for (const std::size_t axis : {heads, block})
-    if (axis == space_.axes().size() || first_value_[axis] == kUntold) return;
+    if (axis == space_.axes().size() || first_value_[axis] == kUnreported) return;
   const std::size_t pairs = space_.axes()[heads].values.size() * space_.axes()[block].values.size();
   if (pairs > kMostPairs) return;
   pair_axes_ = {heads, block};
@@ -77,7 +77,7 @@ void SearchSummary::keep_of_values(const KeptPoint& point) {
     if (!best || better(point, *best)) best = point;
   };
   for (std::size_t axis = 0; axis < positions_.size(); ++axis)
-    if (first_value_[axis] != kUntold) keep_better(best_of_values_[first_value_[axis] + positions_[axis]].best);
+    if (first_value_[axis] != kUnreported) keep_better(best_of_values_[first_value_[axis] + positions_[axis]].best);
   if (!pair_axes_) return;
   const auto& [rows, columns] = *pair_axes_;
   keep_better(best_of_pairs_[positions_[rows] * space_.axes()[columns].values.size() + positions_[columns]]);

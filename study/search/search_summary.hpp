@@ -64,7 +64,7 @@ class SearchSummary {
   std::string refusal_;
   std::vector<KeptPoint> best_;
   std::vector<BestOfValue> best_of_values_;
-  std::vector<std::size_t> first_value_;  // of each axis, in best_of_values_; kUntold: not told apart
+  std::vector<std::size_t> first_value_;  // of each axis, in best_of_values_; kUnreported: not told apart
   std::optional<std::pair<std::size_t, std::size_t>> pair_axes_;
   std::vector<std::optional<KeptPoint>> best_of_pairs_;  // [values of the first, values of the second]
   sim::ParetoFront front_;

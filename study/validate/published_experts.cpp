@@ -21,7 +21,7 @@ namespace {
 
 }  // namespace
 
-sim::MeasuredRun fused_moe_recipe(const config::PublishedPoint& point) {
+sim::MeasuredRun fused_moe_run(const config::PublishedPoint& point) {
   if (!point.num_experts || !point.num_experts_per_tok)
     throw InputError(
         "fused_moe: the notes must say how many experts there are, and how many a token goes to (E=8 top-k=2)");

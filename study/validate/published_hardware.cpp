@@ -63,7 +63,7 @@ void require_link(const PublishedPoint& point, const sim::Machine& machine) {
 
 }  // namespace
 
-sim::MeasuredRun hardware_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+sim::MeasuredRun hardware_run(const PublishedPoint& point, const sim::Machine& machine) {
   sim::MeasuredRun measured_run;
   measured_run.timed = sim::Timed::kernel;
   measured_run.probe = probe_of(point, machine);
@@ -72,7 +72,7 @@ sim::MeasuredRun hardware_recipe(const PublishedPoint& point, const sim::Machine
   return measured_run;
 }
 
-sim::MeasuredRun all_reduce_recipe(const PublishedPoint& point, const sim::Machine& machine) {
+sim::MeasuredRun all_reduce_run(const PublishedPoint& point, const sim::Machine& machine) {
   if (point.devices < 2) throw InputError("an all_reduce is of at least 2 devices");
   require_link(point, machine);
   Op op;

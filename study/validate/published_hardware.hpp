@@ -8,8 +8,8 @@
 namespace dculab::study {
 
 // Of a kind that is_of_hardware. Both throw InputError with the reason why there is no price.
-[[nodiscard]] sim::MeasuredRun hardware_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
+[[nodiscard]] sim::MeasuredRun hardware_run(const config::PublishedPoint& point, const sim::Machine& machine);
 
-[[nodiscard]] sim::MeasuredRun all_reduce_recipe(const config::PublishedPoint& point, const sim::Machine& machine);
+[[nodiscard]] sim::MeasuredRun all_reduce_run(const config::PublishedPoint& point, const sim::Machine& machine);
 
 }  // namespace dculab::study

@@ -103,7 +103,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(batch.sequences.front().context_tokens())));
 }
 
-[[nodiscard]] sim::MeasuredRun attention_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun attention_run(const PublishedPoint& point, const PublishedSoftware& software) {
   const Phase phase = point.kind == PointKind::attention_decode ? Phase::decode : Phase::prefill;
   const Heads heads = published_heads(point);
   StepPlan kernels;
@@ -124,7 +124,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 }
 
 // y[m, n] = x[m, k] w[n, k]^T is the o_proj of a model with n features and one head of k.
-[[nodiscard]] sim::MeasuredRun matmul_recipe(const PublishedPoint& point, const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun matmul_run(const PublishedPoint& point, const PublishedSoftware& software) {
   const PublishedWeights weights = published_weights(point.weights);
   const ModelShape model = one_layer(needed(point.n, "n"), {.heads = {1, 1, needed(point.k, "k")}});
   EngineOptions options;
@@ -177,7 +177,7 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return server;
 }
 
-[[nodiscard]] sim::MeasuredRun served_recipe(const PublishedPoint& point, const sim::Server& server) {
+[[nodiscard]] sim::MeasuredRun served_run(const PublishedPoint& point, const sim::Server& server) {
   const bool is_closed_loop = point.kind == PointKind::serving_output_rate;
   const int requests = point.batch.value_or(1) * (is_closed_loop ? rounds_of(point) : 1);
   const int prompt = needed(point.prompt_tokens, "prompt_tokens");
@@ -188,19 +188,19 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   return measured_run;
 }
 
-[[nodiscard]] sim::MeasuredRun decode_recipe(const PublishedPoint& point, const sim::Server& server) {
+[[nodiscard]] sim::MeasuredRun decode_run(const PublishedPoint& point, const sim::Server& server) {
   const int last = needed(point.context_tokens, "context_tokens");
   const int steps = std::clamp(point.output_tokens.value_or(1), 1, last);
   return sim::decode(server, point.batch.value_or(1), last - steps + 1, last);
 }
 
-[[nodiscard]] sim::MeasuredRun engine_recipe(const PublishedPoint& point, const sim::Machine& machine,
-                                             const PublishedSoftware& software) {
+[[nodiscard]] sim::MeasuredRun engine_run(const PublishedPoint& point, const sim::Machine& machine,
+                                          const PublishedSoftware& software) {
   if (software.is_library()) throw InputError(std::string(software.engine) + " is a kernel library: it serves nothing");
   const sim::Server server = published_server(point, machine);
   if (point.kind == PointKind::prefill_rate) return sim::prefill(server, needed(point.prompt_tokens, "prompt_tokens"));
-  if (point.kind == PointKind::decode_rate) return decode_recipe(point, server);
-  return served_recipe(point, server);
+  if (point.kind == PointKind::decode_rate) return decode_run(point, server);
+  return served_run(point, server);
 }
 
 // A library has the kernels that it lists, and no other.
@@ -216,21 +216,21 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
   switch (point.kind) {
     case PointKind::matmul:
       require_kernel(kernels.matmul, software, "matmul");
-      return matmul_recipe(point, software);
+      return matmul_run(point, software);
     case PointKind::attention_decode:
       require_kernel(kernels.attention_decode, software, "decode attention");
-      return attention_recipe(point, software);
+      return attention_run(point, software);
     case PointKind::attention_prefill:
       require_kernel(kernels.attention_prefill, software, "prefill attention");
-      return attention_recipe(point, software);
+      return attention_run(point, software);
     case PointKind::fused_moe:
       require_kernel(kernels.experts, software, "kernel of a mixture of experts");
-      return fused_moe_recipe(point);
+      return fused_moe_run(point);
     case PointKind::all_reduce:
       require_kernel(kernels.all_reduce, software, "all-reduce");
-      return all_reduce_recipe(point, machine);
+      return all_reduce_run(point, machine);
     default:
-      return engine_recipe(point, machine, software);
+      return engine_run(point, machine, software);
   }
 }
 
@@ -245,7 +245,7 @@ void require_kernel(const std::vector<const Kernel*>& kernels, const PublishedSo
 }  // namespace
 
 PricedAs price_as(const PublishedPoint& point, const sim::Machine& machine, const PublishedSoftware* software) {
-  if (software == nullptr) return {hardware_recipe(point, machine), "", ""};
+  if (software == nullptr) return {hardware_run(point, machine), "", ""};
   PricedAs priced{measured_run_of(point, machine, *software), std::string(software->note),
                   why_silent(point, *software)};
   if (point.weights.empty()) return priced;

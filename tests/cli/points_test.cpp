@@ -64,7 +64,11 @@ TEST_CASE("served runs of others stand beside what is simulated, and beside what
       folder.write("runs.csv", rows_with("serving_runs.csv", "2,vLLM 0.15.1,h100-sxm,2,codellama"));
   const Json answer = run_for_json({"validate", "--serving", runs});
   REQUIRE_FALSE(answer["rows"].empty());
-  for (const Json& row : answer["rows"]) CHECK(row["measured"].get<double>() > 0);
+  for (const Json& row : answer["rows"]) {
+    const double measured = row["measured"], predicted = row["predicted"];
+    CHECK(predicted > 0);
+    CHECK(row["error"].get<double>() == Approx(predicted / measured - 1));
+  }
   const Finished table = run_dculab({"validate", "--serving", runs});
   CHECK_THAT(table.out, ContainsSubstring("Our error of each run") && ContainsSubstring("llmservingsim"));
 }

@@ -191,8 +191,9 @@ TEST_CASE("a prediction names the assumed figures to which it is sensitive, and 
   CHECK(bandwidth->at("change").get<double>() > 0.05);
   CHECK(bandwidth->at("change").get<double>() < 0.112);
   const std::string first = prediction.at("leans_on").front().at("key");
-  CHECK_THAT(run_dculab(predict_decode({"--weights", "f16"})).out,
-             ContainsSubstring("input sensitivity, change of the time by 10 % of an assumed figure: " + first));
+  CHECK_THAT(
+      run_dculab(predict_decode({"--weights", "f16"})).out,
+      ContainsSubstring("input sensitivity (change of the time when an assumed figure changes by 10 %): " + first));
 }
 
 TEST_CASE("an inferred figure is named like an assumed one, and marked") {

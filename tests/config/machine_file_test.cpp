@@ -277,7 +277,7 @@ TEST_CASE("every figure that calibration fits can be written to a machine file")
   for (const auto& field : sim::kOverheads) writable.push_back("overheads." + std::string(field.info.key));
   for (const auto& field : sim::kSustained) writable.push_back("sustained." + std::string(field.info.key));
   for (const auto& field : sim::kReached) writable.push_back("stack.reached." + std::string(field.info.key));
-  REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.interference_free is measured, not fitted
+  REQUIRE(writable.size() == sim::parameters().size() + 1);  // reached.undisturbed is measured, not fitted
   for (const sim::Parameter& parameter : sim::parameters())
     CHECK(std::find(writable.begin(), writable.end(), parameter.key) != writable.end());
 }

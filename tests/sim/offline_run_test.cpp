@@ -93,7 +93,7 @@ TEST_CASE("walking the longest sequence's blocks costs time, narrower KV and few
 TEST_CASE("shares add up to the time of the run") {
   const OfflineRun run = offline_run(mi50_like(), llama_2_7b(), int4_weights(), {16, 200, 200});
   Seconds total;
-  for (const auto& [cause, time] : recipe_shares(mi50_like(), run.measured_run)) total += time;
+  for (const auto& [cause, time] : run_shares(mi50_like(), run.measured_run)) total += time;
   CHECK(total.value() == Approx(run.total_time.value()));
 }
 

@@ -103,7 +103,7 @@ def _settings_of(config: Any) -> Iterable[tuple[str, Any]]:
         yield "deployment.tensor_parallel_size", tensor_parallel
     for name in ("pp_size", "cp_size", "dp_size"):
         if (getattr(config, name, 1) or 1) > 1:
-            raise _dculab.InputError(f"{name}: a step of devices that share layers otherwise is not predicted; give 1")
+            raise _dculab.InputError(f"{name}: devices that divide the model in this way are not modelled; give 1")
     if (getattr(config, "ep_size", 1) or 1) > 1:
         yield "deployment.expert_parallel_size", config.ep_size
     weights = DTYPES.get(_name(getattr(config, "data_type", None)))
