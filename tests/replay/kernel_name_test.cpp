@@ -32,7 +32,13 @@ void check_names(const ModelShape& model, const EngineOptions& options, const Ba
 
 }  // namespace
 
-TEST_CASE("the simulator names the kernels that are launched", "[recording]") {
+TEST_CASE("the simulator names the kernels that a small decode launches", "[recording]") {
+  EngineOptions options;
+  options.weights = {Dtype::f16, 0};
+  check_names(small_model(32, 2), options, uniform_batch(Phase::decode, 3, 3));
+}
+
+TEST_CASE("the simulator names the kernels that are launched", "[recording][once]") {
   EngineOptions options;
   options.weights = {Dtype::f16, 0};
 
