@@ -62,6 +62,7 @@ TEST_CASE("a trace of an older version, which says whether logits were needed, i
   const Trace again = read_trace("t.jsonl", text);
   CHECK(again.steps[0].batch.sequences[4].num_logits == 0);
   CHECK(again.steps[0].batch.sequences[0].num_logits == 1);
+  CHECK_THAT(refusal_of_trace(changed(now, now + "," + then)), ContainsSubstring("t.jsonl:2: batch.needs_logits"));
 }
 
 TEST_CASE("equal sequences are stored as one run") {

@@ -127,6 +127,12 @@ TEST_CASE("a mixture of experts and its load survive the way through a file") {
     CHECK(again.steps[0].model == model);
     CHECK(again.steps[0].options.expert_load == load);
   }
+  mixture.experts->normalized = true;  // as it is where a trace does not say
+  model.kinds.clear(), model.layers.clear();
+  for (const LayerKind& kind : {dense, mixture, mixture}) add_layer(model, kind);
+  const std::string standard = trace_json_lines(trace);
+  CHECK_THAT(standard, !ContainsSubstring("normalized"));
+  CHECK(read_trace("t.jsonl", standard).steps[0].model == model);
   trace.steps[0].options.expert_load = {.histogram = {1, 2}};
   REQUIRE_THROWS_WITH(read_trace("t.jsonl", trace_json_lines(trace)),
                       ContainsSubstring("the histogram of experts counts 2 of them, and the model has 12"));
