@@ -72,7 +72,7 @@ std::vector<Absence> absences(const sim::Machine& machine) {
   if (machine.kind == lower::DeviceKind::gpu && machine.kernel_target.empty())
     found.push_back({"kernel_target", "none", "a formula decides the occupancy"});
   if (machine.kind == lower::DeviceKind::gpu && machine.compute_capability.empty())
-    found.push_back({"compute_capability", "none", "predicted as no NVIDIA GPU"});
+    found.push_back({"compute_capability", "none", "treated as no NVIDIA GPU"});
   add_links(machine, found);
   return found;
 }
