@@ -15,7 +15,7 @@ namespace {
   throw InputError("speculative_token_tree " + in_quotes(text) + ": " + why);
 }
 
-// "4x2x1": so many of the likeliest at each level.
+// "4x2x1": how many of the likeliest tokens follow each node, level by level.
 [[nodiscard]] DraftShape parse_branches(const std::string& text) {
   std::vector<int> branches;
   std::int64_t nodes = 0, level = 1;

@@ -1,5 +1,5 @@
-// How the shape of a draft is written: "4x2x1", so many of the likeliest at each level, or a list of paths of ranks,
-// "[(0,), (1,), (0, 0)]", as vLLM has it.
+// How the shape of a draft is written: "4x2x1", how many of the likeliest tokens follow each node, level by level; or a
+// list of paths of ranks, "[(0,), (1,), (0, 0)]", as vLLM has it.
 #pragma once
 
 #include <string>

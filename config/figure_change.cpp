@@ -40,7 +40,7 @@ void change_figure(sim::Machine& machine, const std::string& key, MapReader& rea
       [&]<class T>(T* target) {
         if (!is_relative(change)) return reader.read(change, *target, bounds);
         const double before = *sim::figure_value(machine, key);
-        if (factor == 0 || factor == 1 || before == 0) return;  // what nobody states stays 0
+        if (factor == 0 || factor == 1 || before == 0) return;  // an unstated figure stays 0
         if (is_allowed<T>(bounds, reader, change, before * factor) && !sim::scale_figure(machine, key, factor))
           reader.complain(change,
                           reader.path_to(change.key) + ": no figure of " + machine.name + " that can be scaled");

@@ -37,8 +37,8 @@ class JournalFile {
 
   // The record at `place`, and its payload; nothing where none stands whole.
   [[nodiscard]] std::optional<JournalRecord> record_at(std::uint64_t place, std::string& payload) const;
-  // Whether a whole record begins anywhere behind `place`, or so many seem to that nobody wrote them by accident: in
-  // time that grows with the file and not faster.
+  // Whether a whole record begins anywhere behind `place`. Also true where heads of records claim more bytes than torn
+  // writes leave, as only forged ones do: so the time is linear in the size of the file.
   [[nodiscard]] bool has_record_behind(std::uint64_t place) const;
 
   // Where `bytes` go; they are with the operating system afterwards. All that was written is brought to the disk too,

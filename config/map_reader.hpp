@@ -55,8 +55,8 @@ class ProblemList {
 // "at least 1 and at most 256"; of a dimension with its units: "at most 1000 s".
 [[nodiscard]] std::string describe(Bounds bounds, std::optional<Dimension> dimension = std::nullopt);
 
-// A word that a key may take, and what it means. Fixed words are constexpr arrays, so that no memory is taken before
-// main, where nobody could report that there is none.
+// A word that a key may take, and what it means. Fixed words are constexpr arrays: they allocate no memory before main,
+// where a failed allocation could not be reported.
 template <class T>
 using Choice = std::pair<std::string_view, T>;
 template <class T>
@@ -127,7 +127,7 @@ class MapReader {
   [[nodiscard]] std::string path_to(std::string_view key) const;
   [[nodiscard]] ProblemList& problems() { return *problems_; }
 
-  // Reports keys that nobody asked for, and keys that stand twice.
+  // Reports keys that were never asked for, and duplicate keys.
   void finish();
 
  private:

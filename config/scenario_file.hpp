@@ -190,7 +190,7 @@ struct SweepPoint {
 // The model with the scenario's changes. It may still have problems().
 [[nodiscard]] ModelShape resolve_model(ModelShape model, const ModelChoice& choice);
 
-// `defaults` with what the scenario says in so many words; weights as the checkpoint's where it says nothing.
+// `defaults` with what the scenario states; weights as the checkpoint's where it states none.
 [[nodiscard]] EngineOptions resolve_options(const Scenario& scenario, const ModelShape& model,
                                             EngineOptions defaults = {});
 

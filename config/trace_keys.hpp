@@ -48,7 +48,7 @@ struct HeaderKeys {
                         {.is_text = true}, "when, as ISO 8601", kRequired));
 };
 
-// Older traces also say what kernels did that was nobody's choice.
+// Older traces also record sizes in kernels that no option sets.
 void ignore_count(MapReader& reader, const Node& node, AttentionSplit& split);
 
 struct SplitKeys {

@@ -1,7 +1,7 @@
 // Who holds which KV block: a fixed pool of equal blocks with reference counts, and one block table per sequence.
 //
-// With prefix caching a full block that nobody holds any more keeps its contents until its memory is needed: it is
-// free, but given out last, in the order of core/eviction_order.hpp.
+// With prefix caching a full block that no sequence holds any more keeps its contents until its memory is needed: it
+// is free, but given out last, in the order of core/eviction_order.hpp.
 //
 // Memory grows with the blocks that have ever been given out, not with those there are: a small model on a large
 // machine has room for far more than it will ever fill.
@@ -53,7 +53,7 @@ class BlockTable {
 
 enum class PrefixCaching : std::uint8_t { off, on };
 
-// A pool has at most so many blocks, so that an int counts them and what is added to them.
+// The most blocks of a pool: an int holds their number and what is added to it.
 inline constexpr int kMostBlocks = 1 << 30;
 
 class BlockPool {
@@ -142,7 +142,7 @@ class BlockPool {
   std::vector<BlockId> free_;    // of those used before. A stack: the block freed last is still warm in the caches
   PrefixCaching prefix_caching_;
   PrefixCache prefixes_;
-  EvictionOrder reusable_;  // blocks that nobody holds and prefixes_ knows
+  EvictionOrder reusable_;  // blocks that no sequence holds and prefixes_ knows
 };
 
 }  // namespace dculab

@@ -7,7 +7,7 @@
 
 namespace dculab {
 
-// Ends work that was cancelled. No std::runtime_error: nothing is wrong, and nobody may take it for a bad input.
+// Ends cancelled work. Not a std::runtime_error: nothing is wrong, and no handler must report it as bad input.
 class Cancelled : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "cancelled"; }
@@ -38,8 +38,8 @@ class CancelledBy {
   const Cancellation* before_;
 };
 
-// Throws Cancelled where this thread's work was cancelled. Called for every step that is priced or served, and so many
-// times in a tenth of a second.
+// Throws Cancelled if this thread's work was cancelled. Called for every step that is priced or served: many times in a
+// tenth of a second.
 void stop_if_cancelled();
 
 }  // namespace dculab

@@ -1,4 +1,4 @@
-// Which of the KV blocks that nobody holds, but whose contents are remembered, is given out first.
+// Which KV block is given out first, of those that no sequence holds but whose contents are remembered.
 //
 //   lru  the one that was held longest ago
 //   lfu  the one of the lowest priority, of equal ones the one that was held longest ago:

@@ -17,7 +17,7 @@ struct ExpertLoad {
   friend bool operator==(const ExpertLoad&, const ExpertLoad&) = default;
 };
 
-// Everything that makes the load unusable for so many experts; empty when it is sound.
+// Everything that makes the load unusable for `num_experts` experts; empty when it is sound.
 [[nodiscard]] std::vector<std::string> problems(const ExpertLoad& load, int num_experts);
 
 // The probability with which a token goes to each expert: they add up to `per_token`, and none is above 1.

@@ -138,7 +138,7 @@ struct AttentionWork {
   int block_size = 0;
   int sliding_window = 0;  // tokens that each query sees; 0 = all
   bool in_chunks = false;  // those of its own chunk of sliding_window tokens
-  int compress_ratio = 0;  // beside its window, each query sees an entry for so many tokens before it; 0: no entries
+  int compress_ratio = 0;  // earlier tokens per entry; beside its window, each query sees the entries; 0: no entries
   int most_entries = 0;    // of them, those that it has chosen, at most; 0: all
   Dtype kv_dtype = Dtype::f16;
   bool has_alibi = false;     // scores get a multiple of the distance

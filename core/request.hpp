@@ -34,7 +34,7 @@ struct Request {
   // KvSkip::padding: pad tokens that the prompt came with and does not have any more.
   int num_padding_tokens = 0;
   int max_tokens = 16;  // generated at most, by each sample
-  // Samples: so many texts follow the prompt, which is computed once. Sample i is a sequence of its own, with id + i
+  // Samples: how many texts follow the prompt, which is computed once. Sample i is a sequence of its own, with id + i
   // and seed + i; ids must be unique with that.
   int n = 1;
   SamplingParams sampling{};

@@ -145,9 +145,9 @@ bool Scheduler::admit(Sequence& sequence) {
   return reserve(sequence, std::min<std::int64_t>(sequence.num_tokens(), capacity()));
 }
 
-// Who is admitted later in this step shares the blocks that it is about to fill: in each layer the K and V of all
-// sequences are written before one of them is read, and where a step is cut in two, those who come first in the batch
-// come first. Nobody is preempted between this and the step.
+// Sequences that are admitted later in this step share the blocks that this one is about to fill. In each layer the K
+// and V of all sequences are written before any is read, and where a step is cut in two, the first sequences of the
+// batch run first. No sequence is preempted between this and the step.
 void Scheduler::publish_chunk(Sequence& sequence, int num_new_tokens) {
   publish(sequence, sequence.num_computed_tokens + num_new_tokens);
 }
@@ -164,7 +164,7 @@ void Scheduler::receive(Sequence& sequence) {
 }
 
 bool Scheduler::has_room_for(const Sequence& sequence) const {
-  // The watermark protects those who run; with nobody to protect it would only shut out the largest requests.
+  // The watermark protects running sequences. Where there are none, it would only shut out the largest requests.
   const std::int64_t tokens = std::min<std::int64_t>(sequence.num_tokens(), capacity());
   return running_.empty() || pool_.can_admit(slots_for(sequence, tokens), sequence.block_table);
 }

@@ -195,7 +195,7 @@ class Scheduler {
   HeadSet admitted_set_ = HeadSet::many;     // of who is admitted in this step
   HeadSetCounts head_sets_;
 
-  // Batching::per_batch: nobody joins a complete batch before all its members have ended.
+  // Batching::per_batch: no sequence joins a complete batch before all its members have ended.
   struct StaticBatch {
     int num_members = 0;
     bool is_complete = false;

@@ -6,8 +6,8 @@
 
 namespace dculab {
 
-// Drafts take what is left once every decode has its token, and leave one to a prefill that runs. Nobody is preempted
-// for them.
+// Drafts take the tokens that are left once every decode has its own, and leave one to each running prefill. They
+// preempt no sequence.
 void Scheduler::schedule_drafts() {
   if (!options_.speculative_config.enabled()) return;
   const auto prefills = std::ranges::count(running_, Phase::prefill, [](const auto& entry) { return entry->phase(); });

@@ -8,8 +8,8 @@ namespace dculab {
 
 // Gives a sequence that is admitted the blocks that hold the beginning of its tokens. Returns how many that are.
 //
-// Who was preempted and has tokens behind its prompt goes on in this very step, and copies are made before a step: it
-// cannot copy the end of a prompt that another writes in it. So it shares whole blocks, which nobody has to copy.
+// A preempted sequence with tokens behind its prompt goes on in this very step. Copies are made before a step, so it
+// cannot copy the end of a prompt that another sequence writes in the step. It shares whole blocks, which need no copy.
 int Scheduler::adopt(Sequence& sequence) {
   const Sequence* owner = duplicate_of(sequence);
   if (owner == nullptr) return pool_.adopt_prefix(sequence.block_table, shareable_tokens(sequence));
@@ -27,8 +27,8 @@ std::span<const TokenId> Scheduler::shareable_tokens(const Sequence& sequence) c
   return std::span(sequence.tokens).first(static_cast<std::size_t>(count));
 }
 
-// Somebody who runs and whose prompt is the same one; null where nobody does, where duplicates are not looked for, and
-// where the prefix cache has whole blocks of generated tokens too.
+// A running sequence with the same prompt; null where there is none, where duplicates are not looked for, and where the
+// prefix cache has whole blocks of generated tokens too.
 const Sequence* Scheduler::duplicate_of(const Sequence& sequence) const {
   const bool is_cached = sequence.num_generated() > 0 && options_.enable_prefix_caching;
   if (!options_.kv_skip.duplicate_prompts || is_cached || sequence.request.num_received_tokens > 0) return nullptr;

@@ -144,7 +144,7 @@ class ServingLoop {
   // Takes a request in, to be queued when its arrival time has come; or says why it can never be served.
   [[nodiscard]] std::optional<std::string> submit(Request request);
 
-  // Runs one step, after waiting for the next arrival if nobody is there. False when all requests are finished.
+  // Runs one step, after waiting for the next arrival if no request is there. False when all requests are finished.
   bool step();
 
   // Steps until all requests are finished.

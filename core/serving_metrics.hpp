@@ -2,7 +2,7 @@
 //
 //   TTFT     arrival to first token         ITL   between two tokens of a request
 //   TPOT     mean ITL of a request          latency   arrival to last token
-//   slowdown  latency / latency of the same request with nobody else there
+//   slowdown  latency / latency of the same request alone
 //   goodput  requests that meet the objective / duration   (Zhong et al. 2024, DistServe)
 //
 // Names and definitions: vLLM, benchmarks/benchmark_serving.py. Memory does not grow with the number of requests.
@@ -29,8 +29,8 @@ class ServingMetrics {
   // `each`: requests that one which is added stands for, where a sample of them is served. Counts are of all.
   explicit ServingMetrics(ServiceLevel objective = {}, std::int64_t each = 1) : objective_(objective), each_(each) {}
 
-  // `alone`: the latency that the request would have with nobody else there, if known. Without it no objective for the
-  // slowdown is met. Precondition: the sequence has ended, with at least one token.
+  // `alone`: the latency that the request would have without others, if known. Without it no objective for the slowdown
+  // is met. Precondition: the sequence has ended, with at least one token.
   void add(const Sequence& sequence, std::optional<Seconds> alone = std::nullopt);
 
   [[nodiscard]] const QuantileSketch& ttft() const { return ttft_; }

@@ -24,7 +24,7 @@ class ReservedFileError : public InputError {
 // called before other threads read.
 void reserve_for_output(const std::string& path, const std::string& by);
 
-// Throws InputError when `path` is missing, cannot be opened, or is no regular file: a FIFO nobody writes to would stop
+// Throws InputError when `path` is missing, cannot be opened, or is no regular file: a FIFO without a writer would stop
 // the program for ever, and a device never ends.
 [[nodiscard]] Descriptor open_regular(const std::string& path);
 

@@ -16,8 +16,8 @@ void undo_when_interrupted();
 // Runs the same actions when the program ends without destructors.
 void undo_unfinished() noexcept;
 
-// While the lock is held, the program is not interrupted; once it is interrupted, nobody gets the lock again. For steps
-// that make or keep what an action would undo.
+// While the lock is held, the program is not interrupted. Once it is interrupted, no thread gets the lock again. For
+// steps that make or keep what an action would undo.
 [[nodiscard]] std::unique_lock<std::recursive_mutex> without_interruption();
 
 enum class UndoOrder : std::uint8_t { latest_first, after_others };

@@ -1,4 +1,4 @@
-// An unfinished file or folder beside the one that it is to become, under a name that nobody can have taken before.
+// An unfinished file or folder beside the one that it is to become, under a name that was never used before.
 #pragma once
 
 #include <sys/types.h>

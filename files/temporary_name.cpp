@@ -110,7 +110,7 @@ OwnNames& own_names() {
   return ::kill(parts.process, 0) == 0 || errno != ESRCH;
 }
 
-// This user's, and of a kind that is made here: nobody else's name has a say.
+// Whether it is this user's, and of a kind that is made here. A name alone proves nothing: others can choose it.
 [[nodiscard]] bool is_own(const fs::path& path, struct stat& status) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
          (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));

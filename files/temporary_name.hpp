@@ -1,4 +1,4 @@
-// Names of temporary files: whose they are, and which ones nobody will finish any more.
+// Names of temporary files: whose they are, and which of them are abandoned.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@ namespace dculab::files {
 // namespaces, so that a process number means something. A long name is cut to what a folder takes.
 [[nodiscard]] std::string new_temporary_name(const std::string& target);
 
-// Removes the temporary files and folders of `target` that are this user's and that nobody will finish: of a process of
-// this machine that has ended, or of another machine (one before it was booted again, for example) and untouched for a
-// day.
+// Removes the temporary files and folders of `target` that are this user's and abandoned: of a process of this machine
+// that has ended, or of another machine (this one before a reboot, for example) and untouched for a day.
 void remove_stale_temporaries(const std::string& target);
 
 // The first temporary name of `target` that is there and older than `own`. Empty where there is none.

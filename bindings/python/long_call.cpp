@@ -67,7 +67,8 @@ class Call {
   bool has_ended_ = false;
 };
 
-// Ends with its work, which is cancelled where the caller has left. Either way nobody waits for it with the lock held.
+// A thread that does the work. Its destructor cancels what is left of the work and waits for the thread; the caller
+// does not hold the GIL then.
 class Worker {
  public:
   Worker(Call& call, const std::function<present::Report(const Progress&)>& work)

@@ -1,4 +1,4 @@
-// Tokens whose K and V nobody needs, so that they take no place in the cache: Opt-KV's skip set (LLM-CoOpt,
+// Tokens whose K and V are not written, so that they take no slot in the cache: Opt-KV's skip set (LLM-CoOpt,
 // arXiv:2602.09323, section 3.1), as a user or a policy gives it. docs/decisions/0038-skip-set.md.
 #pragma once
 

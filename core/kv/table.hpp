@@ -22,7 +22,7 @@ namespace dculab {
 // How K and V of a token are stored.
 struct KvFormat {
   Dtype dtype;
-  int tokens_together = 1;         // more: so many are quantized together, the newest are kept apart, per sequence
+  int tokens_together = 1;         // of a sequence, quantized together; above 1 its newest tokens are kept apart
   bool lies_in_rows = true;        // K, and V, of a token and head are a row of numbers of one type
   bool needs_calibration = false;  // it is made for what text has shown of a model's K and V
   int head_dim_multiple = 1;       // head_dim is a multiple of it
@@ -107,7 +107,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 // "f32, f16, ...", in the table's order.
 [[nodiscard]] std::string kv_format_names();
 
-// Why K and V in heads of so many values cannot be stored in `dtype`; empty where they can.
+// Why K and V in heads of `head_dim` values cannot be stored in `dtype`; empty where they can.
 [[nodiscard]] std::string head_dim_problem(Dtype dtype, int head_dim);
 
 // What a format or a policy may not go with.

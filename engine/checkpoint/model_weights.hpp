@@ -85,7 +85,7 @@ struct TensorSlot {
   int layer = 0;  // of a slot that each layer has
   std::size_t part = 0;
   int expert = 0;         // of a slot that each expert has
-  int stacked = 0;        // the tensor is [stacked, tensor_rows / stacked, columns]: of so many experts
+  int stacked = 0;        // experts in the tensor, [stacked, tensor_rows / stacked, columns]
   bool is_plain = false;  // a matrix that quantization leaves as it is: a router's
 
   [[nodiscard]] std::size_t values() const {

@@ -19,8 +19,8 @@ namespace dculab::engine {
 
 class Communicator {
  public:
-  // One in each process. `watch` is called now and then while the rank waits, and throws where nobody is left to wait
-  // for. `group` must outlive it.
+  // One in each process. `watch` is called now and then while the rank waits, and throws if a process that it watches
+  // has ended. `group` must outlive it.
   Communicator(RankGroup& group, int rank, std::function<void()> watch);
 
   [[nodiscard]] int rank() const { return rank_; }

@@ -10,7 +10,7 @@ using namespace lower::dculab_cpu;
 
 namespace {
 
-// To exactly that size. Old values are freed first: nobody reads them, and both together would exceed the bound.
+// To exactly that size. Old values are freed first: they are not read again, and both together would exceed the bound.
 void grow_to(std::vector<float>& values, std::int64_t rows, int columns) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
   if (values.size() >= size) return;

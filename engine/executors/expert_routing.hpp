@@ -23,7 +23,7 @@ class ExpertRouting {
  public:
   explicit ExpertRouting(const ModelShape& shape);
 
-  // Room for the choices of so many tokens. Nothing is allocated where there is room already.
+  // Makes room for the choices of `tokens` tokens. Allocates nothing where there is room already.
   void make_room(int tokens);
 
   // In layers with `experts`, with room for the tokens of the step.

@@ -26,7 +26,7 @@ class GpuExpandedKv {
   GpuExpandedKv(const std::shared_ptr<kernels::gpu::Device>& device, const ModelShape& shape, Dtype activation,
                 int longest, Bytes most);
 
-  // Heads that are expanded at a time, of a context of so many tokens.
+  // Heads that are expanded at a time, of a context of `context` tokens.
   [[nodiscard]] int heads_at_once(const Mla& attention, int context) const;
 
   // `cache`: of latents; `block_table`: of the sequence, on the device; `product`: what multiplies rows of latents by

@@ -65,7 +65,7 @@ void add_few_heads(OpenModel& model, const ModelWeights& few, const EngineOption
 // Worker threads that are asked for: 0 means all cores. Throws InputError for fewer.
 [[nodiscard]] int thread_count(int wanted);
 
-// The same with so many blocks, and threads of the CPU: the device's where it has some.
+// The same with `num_blocks` KV blocks and `num_threads` threads of the CPU, or the device's own where it has some.
 [[nodiscard]] OpenModel open_model(ModelWeights weights, const EngineOptions& options, DraftWeights draft,
                                    OpenDevice device, int num_blocks, int num_threads, const Division& division = {});
 

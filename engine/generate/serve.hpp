@@ -46,7 +46,7 @@ struct ServeCallbacks {
   // A step begins where the one before ended, unless the engine waited for a request: what the host does in between, as
   // handing out tokens, is part of it.
   std::function<void(const ServedStep&)> on_step{};
-  // What a request takes with nobody else there: for an objective for the slowdown.
+  // The latency of a request alone: for an objective for the slowdown.
   std::function<Seconds(int prompt_tokens, int output_tokens)> alone_latency{};
 };
 

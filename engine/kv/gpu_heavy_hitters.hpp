@@ -65,7 +65,7 @@ class GpuHeavyHitters final : public GpuKvSlice {
   // Of this step, on the host and on the device.
   std::vector<State> states_;                  // [sequences of the batch]
   std::vector<std::int32_t> next_positions_;   // the same
-  std::vector<std::int64_t*> head_slots_;      // [num_tokens], null where a token takes nobody's place
+  std::vector<std::int64_t*> head_slots_;      // [num_tokens], null where a token replaces none
   std::vector<std::vector<std::byte>> begun_;  // of each sequence that begins: what is uploaded of its state
   bool takes_places_ = false;                  // any token does
   DeviceMemory device_states_, device_next_positions_, device_head_slots_;

@@ -1,4 +1,4 @@
-// How long a request takes with nobody else there, measured: what slo.slowdown compares with.
+// How long a request takes alone, measured: what slo.slowdown compares with.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace dculab::engine {
 
-// Requests of a few prompt lengths, from the workload's shortest to its longest, that each generate as many tokens as
-// its longest answer. Each runs alone, and when it has a token says how long one with so many takes. Lengths of prompts
-// between them are interpolated. Nothing of a prompt is cached.
+// Serves requests of a few prompt lengths, from the workload's shortest to its longest, each alone and with as many
+// output tokens as the workload's longest answer. The time until token n is the latency of an answer of n tokens.
+// Prompt lengths in between are interpolated. Nothing of a prompt is cached.
 class MeasuredAloneLatency {
  public:
   // Runs the requests. `options` are those the model is served with. Precondition: problems(workload) is empty.

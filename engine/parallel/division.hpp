@@ -26,7 +26,7 @@ struct Division {
 // As the planner takes it: experts in the order of their numbers, as many on each rank, and values sent as they are.
 [[nodiscard]] ExpertSharing expert_sharing(const Division& division);
 
-// Throws InputError for a model that so many ranks cannot share. `layers`: the format of what is quantized.
+// Throws InputError for a model that cannot be divided so. `layers`: the format of what is quantized.
 void require_divisible(const ModelShape& model, WeightFormat layers, const Division& division);
 
 // What steps of a rank are planned for; the model itself where it is not divided. Precondition: require_divisible().
@@ -36,7 +36,7 @@ void require_divisible(const ModelShape& model, WeightFormat layers, const Divis
 // Of which division `part` is.
 [[nodiscard]] Division division_of(const ModelShape& part);
 
-// Of so many threads in all, those of one rank.
+// Of `threads` threads in all, those of one rank.
 [[nodiscard]] int threads_of_rank(int threads, const Division& division);
 
 }  // namespace dculab::engine

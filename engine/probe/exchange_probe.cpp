@@ -68,7 +68,7 @@ class ExchangeTeam {
   std::vector<std::byte> message_;
 };
 
-// Many short runs: the fastest is to be one that nobody has interrupted on any of the CPUs.
+// Many short runs, so that the fastest is one without an interruption on any of the CPUs.
 [[nodiscard]] ExchangeMeasurement measure_one(ExchangeTeam& team, ExchangeKind kind, int ranks, Bytes bytes,
                                               const Effort& effort) {
   const auto repeat = [&](std::int64_t repeats) {

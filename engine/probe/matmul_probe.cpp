@@ -135,7 +135,7 @@ class KernelBench {
     });
   }
 
-  // Of the weights, at `rate` with so many rows.
+  // Bytes of the weights per second, at `rate` with `rows` rows.
   [[nodiscard]] BytesPerSecond weights_read(FlopsPerSecond rate, int rows) const {
     constexpr FlopCount kMultiplyAdd{2};
     return rate / (rows * kMultiplyAdd) * products_.front()->bytes_per_weight();

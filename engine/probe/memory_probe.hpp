@@ -35,8 +35,8 @@ class MemoryProbe {
   // One thread follows pointers in random order, one stop per `stride` bytes.
   [[nodiscard]] Spread<Seconds> measure_latency(Bytes working_set, Bytes stride, Locality locality);
 
-  // How long the last cache keeps a set that nobody reads, until other tenants have driven out all but 1/e of it: from
-  // the time that one thread's next pass over it takes. 0 where it is hardly longer after 64 ms.
+  // How long the last cache keeps a set that is not read, until other tenants have evicted all but 1/e of it: from the
+  // time that one thread's next pass over it takes. 0 where that is hardly longer after 64 ms.
   [[nodiscard]] Seconds measure_retention_time(Bytes working_set);
 
   // All the memory that is read.

@@ -1,4 +1,4 @@
-// How long a cache keeps what nobody reads, where other tenants use it too.
+// How long a cache that other tenants use too keeps data that is not read.
 #pragma once
 
 #include <span>

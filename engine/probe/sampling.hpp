@@ -21,7 +21,7 @@ struct Effort {
   int matmul_runs = 1;      // of products whose weights come from memory, copied anew before each
   int search_runs = 1;      // per candidate when the fastest variant is sought
   Bytes dram;               // memory that is read as DRAM, if there is that much
-  int dram_rounds = 1;      // tries to read DRAM while nobody else works; the quietest counts
+  int dram_rounds = 1;      // tries to read DRAM without other load; the quietest counts
   double sweep_growth = 2;  // from one working set to the next
 };
 

@@ -32,7 +32,7 @@ struct KvRows {
 // many equal bins.
 [[nodiscard]] std::vector<float> fit_levels(std::span<const double> weights, int count);
 
-// The levels for codes of so many bits, and the middles between them as bounds. Those of 2 bits then become
+// The levels for codes of `bits` bits, and the middles between them as bounds. Those of 2 bits then become
 // (level - m2) * s1 / s2 + m1, with mean m1 and standard deviation s1 of the places, m2 and s2 of the levels of their
 // codes (Q-Norm).
 [[nodiscard]] KvCodebook fit_codebook(std::span<const double> weights, int bits);

@@ -180,7 +180,7 @@ RecordedOp record_op(const ModelShape& model, const EngineOptions& options, cons
       executor_options(options, batch));
   executor.set_op_timing(OpTiming::off);
   if (by_values || drops_tokens(options.kv_retention.policy) || quantizes_together(options.kv_cache_dtype))
-    executor.fill_kv_cache(1);  // nobody has computed it
+    executor.fill_kv_cache(1);  // no step has computed it
   StepPlan first = step;
   if (!by_values) first.ops.clear();
   return {plan, launches_of(executor, recorder, before(std::move(first), op_name), op)};

@@ -42,7 +42,7 @@ struct Individual {
   Labels labels;
   std::size_t groups = 0;
   double error = 0;
-  int rank = 0;  // 0: nobody is better
+  int rank = 0;  // 0: no other dominates it
   double crowding = 0;
 };
 

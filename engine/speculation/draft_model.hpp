@@ -39,7 +39,7 @@ class DraftModel final : public Drafter {
   void move_slots(std::span<const SlotMove> moves) override { executor_->move_slots(moves); }
   void forget(SequenceId id) override;
 
-  // See ModelExecutor::fill_kv_cache: for measuring behind prompts that nobody has computed.
+  // See ModelExecutor::fill_kv_cache: for measuring behind prompts that were not computed.
   void fill_kv_cache(std::uint64_t seed) { executor_->fill_kv_cache(seed); }
 
   [[nodiscard]] const ModelExecutor& executor() const { return *executor_; }

@@ -14,7 +14,7 @@ namespace dculab::engine {
 [[nodiscard]] std::optional<TokenId> read_pad_token(const std::filesystem::path& folder, const Tokenizer& tokenizer);
 
 // `asked` with the folder's pad token, where padding is skipped and none is given. Throws InputError where the folder
-// names none, or the tokenizer itself puts that token around every prompt: then nobody can tell which are padding.
+// names none, or the tokenizer itself puts that token around every prompt: then padding cannot be told from it.
 [[nodiscard]] KvSkip with_pad_token(KvSkip asked, const std::filesystem::path& folder, const Tokenizer& tokenizer);
 
 }  // namespace dculab::engine

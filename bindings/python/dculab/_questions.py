@@ -239,8 +239,8 @@ def study(
     """The question of a scenario file, predicted.
 
     `host`: the machine file that `machine: host` means; `sensitivity`: which figure of the machine would change the
-    answer, `within` so many times; of a search `journal` keeps finished points, to `resume` it, and `points` gets every
-    point as CSV.
+    answer if it were up to `within` times larger or smaller; of a search `journal` keeps finished points, to `resume`
+    it, and `points` gets every point as CSV.
     """
     named = _of_scenario(model, machine, stack, set)
     with _scenario_files(scenario) as files:
