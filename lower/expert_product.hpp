@@ -1,7 +1,7 @@
 // Products of a mixture of experts: one launch does those of all experts that get a row.
 //
-// An expert that gets a row has m / touched of them on average, and its product is cut into tiles as one of so many
-// rows would be; the launch has the tiles of all (how our own GPU kernels cut it: dculab_gpu/expert_product.hpp). No
+// An expert that gets a row has m / touched of them on average. Its product is cut into tiles like any product of that
+// many rows; the launch has the tiles of all (how our own GPU kernels cut it: dculab_gpu/expert_product.hpp). No
 // expert's product is split along k.
 //
 // Programs that multiply for all experts in one launch (ExpertKernel) cut tiles of one expert's rows. How many there

@@ -112,7 +112,7 @@ struct ExpertKernel {
   ExpertTile (*tile)(const Op&, std::int64_t tokens, const Device&);
   int sorting_kernels = 2;             // launched to choose experts and to sort the rows by them
   double sorting_loads_of_expert = 0;  // loads and stores in memory, for each expert, that wait for one another
-  int sorts_in_scratchpad_below = 0;   // so many experts: by one workgroup, a thread an expert
+  int sorts_in_scratchpad_below = 0;   // with fewer experts one workgroup sorts, a thread an expert
   int most_vector_tokens = 0;          // of a step, up to which a kernel for vectors does the products instead
   bool waits = false;                  // a workgroup waits for a slab before it works on it
 };
@@ -173,7 +173,7 @@ struct UnfusedWork {
   double activation_scale = 1;           // bytes of activations read and written, over the plan's
   double bytes_per_score = 0;            // of prefill attention whose scores are written and read again
   double bytes_per_widened_weight = 0;   // of weights that are widened into memory before matrix cores multiply them
-  int widened_from_rows = 0;             // in matmuls of at least so many rows
+  int widened_from_rows = 0;             // least rows of a matmul whose weights are widened
   double bytes_per_absorbed_weight = 0;  // of MLA's up-projections, widened when they are read from the checkpoint
 };
 
@@ -233,7 +233,7 @@ struct Kernels {
 // The first that serves `op`; NCCL where none does, on AMD's and Hygon's devices RCCL, and on CPUs shared memory.
 [[nodiscard]] const CollectiveKernel& collective_kernel_of(const Kernels& kernels, const Op& op, const Device& device);
 
-// That runs the products of experts, or the choice of them, on a GPU, in a step of so many tokens; none: `matmul` does.
+// That runs the products or the choice of experts on a GPU, in a step of `tokens` tokens; null: `matmul` does.
 [[nodiscard]] const ExpertKernel* expert_kernel_of(const Kernels& kernels, const Op& op, std::int64_t tokens,
                                                    const Device& device);
 

@@ -97,7 +97,7 @@ void add_what_is_known(const Op& op, Extent extent, const StepPlan& step, const 
   if (launch.streams.count > 0) dculab_gpu::add_expansion(launch.streams, op, step);
 }
 
-// Written and read once more, by nobody else: as the output counts it.
+// Bytes that are written and read once more. No other workgroup uses them, so they count like those of the output.
 void add_unfused(const Op& op, const UnfusedWork& work, const Device& device, Launch& launch) {
   Bytes extra;
   for (const Operand& operand : op.operands())

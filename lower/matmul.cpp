@@ -109,8 +109,8 @@ void set_vector_units(const VectorProduct& product, Launch& launch) {
   if (product.wave_by_wave) launch.overlap = Overlap::waves;
 }
 
-// A kernel before the product reads the weights and writes them as they are multiplied, by nobody else: as the output
-// counts it.
+// A kernel before the product reads the weights and writes them as they are multiplied. No other workgroup uses these
+// bytes, so they count like those of the output.
 void widen_first(const Op& op, double instructions, Launch& launch) {
   Arithmetic& arithmetic = launch.arithmetic;
   const double weights = static_cast<double>(op.n) * static_cast<double>(op.k);

@@ -11,7 +11,7 @@
 
 namespace dculab {
 
-// Kernels load K and V in tiles that begin at multiples of so many tokens.
+// Kernels load K and V in tiles of this many tokens, which begin at multiples of it.
 inline constexpr int kKvTileTokens = 64;
 
 // The first KV token that a kernel loads for the query token at `position`: the first that it sees, rounded down to a

@@ -62,7 +62,7 @@ struct OpPlace {
 // An op that is executed once.
 [[nodiscard]] Op outside_layers(Op op, Stage stage);
 
-// Bytes of so many activations.
+// Bytes of `values` activations.
 [[nodiscard]] Bytes activations(const StepSizes& sizes, double values);
 
 enum class Bias : std::uint8_t { none, one };
@@ -82,7 +82,7 @@ using Added = std::array<Buffer, 2>;
 // residual += projected, unless it is the first layer's; out = residual. Where no norm stands before a layer's half.
 [[nodiscard]] Op plan_residual_add(const StepSizes& sizes, bool adds_layer_before);
 
-// RMS norms in place, of heads of `head_dim` values, `width` of a token in all, with so many weights.
+// RMS norms in place, of heads of `head_dim` values, `width` of a token in all, with `weights` weights.
 [[nodiscard]] Op plan_head_norm(const OpPlace& place, const StepSizes& sizes, int width, int head_dim, int weights);
 
 // In place, in the QKV buffer.

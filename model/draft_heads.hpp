@@ -31,7 +31,7 @@ void plan_mtp_step_into(StepPlan& plan, const ModelShape& mtp, const EngineOptio
 // Medusa's heads over the last hidden state of each sequence of `plan.batch`; `model` may be a device's part.
 void plan_medusa_heads_into(StepPlan& plan, const ModelShape& model, const EngineOptions& options, int num_heads);
 
-// Of so many heads, in the model's own dtype.
+// Of `num_heads` heads, in the model's own dtype.
 [[nodiscard]] Bytes medusa_footprint(const ModelShape& model, int num_heads);
 
 }  // namespace dculab

@@ -14,7 +14,7 @@ constexpr WeightFormat kStreamFormat{Dtype::f32, 0};
                      sizes.model.residual_streams * sizes.model.hidden_size);
 }
 
-// Reads and writes so many rows of hidden_size values for each token.
+// Reads `read` and writes `written` rows of hidden_size values for each token.
 [[nodiscard]] Op plan_mixing(const OpPlace& place, const StepSizes& sizes, std::int64_t rows, int read, int written) {
   const int hidden = sizes.model.hidden_size;
   Op op = make_op(OpKind::mix_streams, place, sizes, rows, hidden);

@@ -1,6 +1,6 @@
 // Numbers as people read them: three digits and a unit, in one line.
 const space = "\u00a0"; // where no line breaks
-// With so many decimals; made once, for each takes long to make.
+// One format per number of decimals, made once: making one is slow.
 const formats = Array.from({ length: 21 }, (_, decimals) =>
   new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
 const digits = (value, count = 3) => {

@@ -86,7 +86,7 @@ void ThreadPool::run(const Job& job) {
   await_empty();
 }
 
-// Until nobody is inside, nor expected.
+// Returns once no worker is inside or expected.
 void ThreadPool::await_empty() const {
   for (std::uint32_t gate = gate_.load(std::memory_order_acquire); (gate & ~kOpen) != 0;
        gate = gate_.load(std::memory_order_acquire)) {

@@ -54,7 +54,7 @@ class ThreadPool {
     std::uint32_t number = 0;
   };
 
-  // The tasks of one worker that nobody has taken yet; a cache line each.
+  // The tasks of one worker that are not yet taken; a cache line each.
   struct alignas(64) Share {
     std::atomic<int> next{0};
     int end = 0;

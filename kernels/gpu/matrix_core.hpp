@@ -143,7 +143,7 @@ __device__ __forceinline__ void multiply_matrices(MatrixOperand a, MatrixOperand
 #elif DCULAB_GPU_MFMA
   sums = multiply_words<kSide>(a, b, sums, T{});
 #else
-  (void)a, (void)b, (void)sums;  // nobody calls it
+  (void)a, (void)b, (void)sums;  // never called
 #endif
 }
 

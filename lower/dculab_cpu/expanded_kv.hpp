@@ -15,7 +15,7 @@ inline constexpr int kExpandedStripRows = 16;     // of packed weights, which ca
 // At most, of a model with latents; of another nothing.
 [[nodiscard]] Bytes expanded_memory(const ModelShape& shape, Bytes most = kMostExpanded);
 
-// The fewest heads whose rows of kv_b_proj can be used alone, where so many rows go together.
+// The fewest heads whose rows of kv_b_proj can be used alone, where `inseparable_rows` rows go together.
 [[nodiscard]] int fewest_heads(int num_heads, int rows_of_head, int inseparable_rows);
 
 }  // namespace dculab::lower::dculab_cpu

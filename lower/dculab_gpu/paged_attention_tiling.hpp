@@ -32,7 +32,7 @@ inline constexpr int kPagedAttentionLaneSums = 32;
 struct PagedAttentionTiling {
   int token_lanes = 0;  // lanes that hold one token's K or V of a head, 16 bytes each
   int lane_heads = 0;   // query heads that each lane serves: 1, 2 or 4
-  int team = 0;         // groups of token_lanes that divide the query heads and hand each other K and V; 1: nobody does
+  int team = 0;         // groups of token_lanes that divide the query heads and hand each other K and V; 1: none do
 };
 
 [[nodiscard]] constexpr PagedAttentionTiling tile_paged_attention(Dtype cache, int head_dim, int heads_per_workgroup) {

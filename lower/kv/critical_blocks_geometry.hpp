@@ -6,8 +6,8 @@
 
 namespace dculab::lower::dculab_cpu {
 
-// A task of the choice has so many blocks of a sequence and KV head. The sums of some heads and blocks stay in
-// registers; heads that a smaller group has not are idle.
+// A task of the choice has kBlocksOfChoiceTask blocks of a sequence and KV head. The sums of kChoiceHeads heads and
+// kChoiceBlocks blocks stay in registers; in a group of fewer heads the others' places are idle.
 inline constexpr int kBlocksOfChoiceTask = 128;
 inline constexpr int kChoiceHeads = 4, kChoiceBlocks = 2;
 

@@ -10,7 +10,7 @@ namespace dculab::lower::shared_memory {
 
 inline constexpr std::size_t kSlotBytes = 128 * 1024;  // of a piece
 
-// How often ranks meet for so many bytes of the one that has the most.
+// How often ranks meet, where the one that hands over the most has `most` bytes.
 [[nodiscard]] constexpr double meetings(Bytes most) {
   const auto bytes = static_cast<std::size_t>(most.value());
   return static_cast<double>((bytes + kSlotBytes - 1) / kSlotBytes);

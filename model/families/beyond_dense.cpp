@@ -96,7 +96,7 @@ void add_listed_layers(std::vector<std::string>& parts, const std::vector<std::s
   return letters;
 }
 
-// Every so many layers has full attention, and the others something else.
+// One layer in config[key] has full attention, and the others something else.
 void add_interval(std::vector<std::string>& parts, const JsonFields& config, const char* key, const char* what) {
   if (find_set(config, key) == nullptr || !config.has("num_hidden_layers")) return;
   const int all = read_num_layers(config), interval = read_size(config, {key});

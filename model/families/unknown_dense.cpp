@@ -48,7 +48,7 @@ void read_norm(const JsonFields& config, ModelShape& shape) {
   return rotates;
 }
 
-// A window in the layers that layer_types names, in all but every so many, or in all.
+// A window in the layers that layer_types names; without it in all, or in all but one in sliding_window_pattern.
 void set_unknown_layers(const JsonFields& config, ModelShape& shape, const LayerKind& full) {
   const int num_layers = read_num_layers(config, {"num_hidden_layers", "num_layers"});
   int window = 0;

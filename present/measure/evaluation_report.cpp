@@ -25,7 +25,7 @@ using study::EvaluationTasks;
   return tasks.decode.batch / step.value();
 }
 
-// Which columns say something: those of options that nobody changed are left out.
+// Which columns say something: those of unchanged options are left out.
 struct Columns {
   bool activations = false, retention = false, sequence = false, loaded = false, text = false, reference = false,
        experts = false, decode = false, speculation = false;

@@ -27,7 +27,7 @@ struct ReportedFrontPoint {
   const engine::LayersPoint& point;
 };
 
-// Of a token in F16, with so many KV heads in all layers together.
+// Of a token in F16, with `kv_heads` KV heads in all layers together.
 [[nodiscard]] Bytes f16_kv_bytes(const ModelShape& before, int kv_heads);
 [[nodiscard]] int all_kv_heads(const engine::Regrouping& result);
 

@@ -1,4 +1,4 @@
-// Standard output, which may be full, closed or a pipe that nobody reads: what is printed has been written, or the
+// Standard output, which may be full, closed or a pipe without a reader: what is printed has been written, or the
 // command fails.
 #pragma once
 

@@ -37,7 +37,7 @@ struct Column {
   return end;
 }
 
-// Lines of at most so many columns, broken at blanks where there are some.
+// Lines of at most `columns` columns, broken at blanks where there are some.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines;
   while (width_of(text) > columns) {

@@ -8,8 +8,8 @@
 
 namespace dculab::present {
 
-// Tables of each machine and JSON under "machines"; where KV heads were weighed and nobody says what they cost in
-// accuracy, what is known of that elsewhere.
+// Tables of each machine and JSON under "machines". Where KV heads were weighed without figures of their accuracy, also
+// what is known of that elsewhere.
 void add_step_studies(const std::vector<study::StepStudy>& machines, Report& report);
 
 }  // namespace dculab::present

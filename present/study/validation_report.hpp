@@ -19,8 +19,7 @@ void add_left_out_lines(const study::Scores& scores, Report& report);
 void add_learned_line(const sim::PointCalibration& calibration, Report& report);
 
 // What a calibration learned, rows and their errors, and to which assumed figures predictions are sensitive, machine by
-// machine. `worst`: the table shows only so many rows, the worst first; 0 = all, in the file's order. JSON and CSV have
-// all.
+// machine. `worst`: rows that the table shows, the worst first; 0 = all, in the file's order. JSON and CSV have all.
 [[nodiscard]] Report validation_report(const study::Validation& validation, int worst);
 
 // Each of a group predicted from all others.

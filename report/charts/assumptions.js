@@ -1,4 +1,4 @@
-// Every figure of a machine and its source, those that nobody published or measured first: a table, no drawing.
+// Every figure of a machine and its source, those neither published nor measured first: a table, no drawing.
 import * as d3 from "d3";
 import { facts, format } from "../kit.js";
 

@@ -36,7 +36,7 @@ from dataset import END
 INPUT = 96
 BATCH = 64
 LIKELIEST = 20  # a token of the student's that the teacher has further down its list is corrected
-HARDEST = 4  # one input in so many counts as challenging
+HARDEST = 4  # one input in HARDEST counts as challenging
 
 
 def documents(tokenizer, rng, kinds, count, words):
@@ -61,7 +61,7 @@ def in_batches(function, *tensors):
 
 
 def answered(model, prompts, generator, args, tokens=None):
-    """[rows, args.length]: prompts and what the model writes after them; with `tokens` so many after the prompts."""
+    """[rows, args.length]: prompts and what the model writes after them; or `tokens` tokens after each prompt."""
     tokens = tokens or args.length - prompts.shape[1]
 
     def written(rows):

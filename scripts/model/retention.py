@@ -51,7 +51,7 @@ def evaluate(args, measure, options):
 
 
 def others(tokens):
-    """Policies that keep so many tokens, with their sizes."""
+    """Policies that keep `tokens` tokens, with their sizes."""
     half = tokens // 2
     return (
         ("window", ("--window-tokens", tokens)),

@@ -22,8 +22,8 @@ struct InputSensitivity {
   double change = 0;  // of the times, mean over them; of a tenth less and a tenth more the one that changes more
 };
 
-// Figures that nobody published or measured: those the machine's file says so of, then the priors of what it leaves
-// out.
+// Figures that were neither published nor measured: those that the machine's file marks so, then the priors of what it
+// leaves out.
 [[nodiscard]] std::vector<std::string> assumed_keys(const Machine& machine);
 
 // Of all assumed figures that can be scaled (see figure_scale.hpp), the one that matters most first.

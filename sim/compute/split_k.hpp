@@ -15,7 +15,7 @@ namespace dculab::sim {
 
 [[nodiscard]] Parallelism split_along_k(const Machine& machine, const Parallelism& whole, double parts);
 
-// That so many workgroups keep busy, on average over their rounds.
+// That `workgroups` workgroups keep busy, on average over their rounds.
 [[nodiscard]] inline double units_of(const Machine& machine, double workgroups) {
   return workgroups / std::ceil(workgroups / machine.compute_units);
 }

@@ -15,7 +15,7 @@ namespace {
   return machine.peers ? 1 + *machine.peers : devices;
 }
 
-// Stages follow each other through the servers: a border between servers lies where so many devices are full.
+// Stages fill the servers one after the other: a border between servers lies after every `server` devices.
 [[nodiscard]] int devices_on_the_way(const ReplicaDevices& devices, const Machine& machine, int stage) {
   const int size = devices.tensor_parallel_size;
   const int server = devices_of_node(machine, devices.devices());

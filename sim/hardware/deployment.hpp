@@ -134,8 +134,8 @@ struct Deployment {
                                       Dtype kv_cache_dtype, int prompt_tokens);
 [[nodiscard]] Seconds kv_latency(const Deployment& deployment, const Machine& machine);
 
-// Until the KV of so many tokens has been read from the store by a group of devices that have sequences of their own,
-// while all groups of its node read as much. Precondition: deployment.kv_store.
+// Until a group of devices with sequences of their own has read the KV of `tokens` tokens from the store, while all
+// groups of its node read as much. Precondition: deployment.kv_store.
 [[nodiscard]] Seconds store_reading_time(const Deployment& deployment, const Machine& machine, const ModelShape& model,
                                          Dtype kv_cache_dtype, int tokens);
 

@@ -39,7 +39,7 @@ void multiply(Machine& machine, const std::string& key, double factor) {
       *figure);
 }
 
-// The part of a latency that is so many clocks; the rest stays.
+// Scales the part of a latency that is `clocks` clocks; the rest stays.
 void add_clocks(Machine& machine, const std::string& key, double clocks, Hertz before) {
   const std::optional<Figure> figure = find_figure(machine, key);
   if (!figure) return;

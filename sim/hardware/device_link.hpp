@@ -21,22 +21,22 @@ struct DeviceLink {
 // other key.
 bool begin_link(Machine& machine, std::string_view key);
 
-// Of so many, those in the first one's server, which sees its peers' link however many of them take part.
+// Of `devices` devices, those in the first one's server, which sees its peers' link however many of them take part.
 [[nodiscard]] int devices_of_a_server(const Machine& machine, int devices);
 
 // Whether `devices` fit in one server: a machine file that does not say how many `peers` there are sets no limit.
 [[nodiscard]] bool share_a_server(const Machine& machine, int devices);
 
-// The links among so many devices, peer_link within a server and network_link beyond; nothing when the machine file has
-// none. Where each peer has a link of its own, fewer of them use fewer links. A latency that is not known is 0.
+// The links among `devices` devices, peer_link within a server and network_link beyond; nothing when the machine file
+// has none. Where each peer has a link of its own, fewer of them use fewer links. A latency that is not known is 0.
 [[nodiscard]] std::optional<DeviceLink> link_among(const Machine& machine, int devices);
 
-// Everything that keeps so many devices from sharing every layer of `model`: no link, or what does not divide
+// Everything that keeps `devices` devices from sharing every layer of `model`: no link, or what does not divide
 // (model/shard.hpp). Empty when nothing does.
 [[nodiscard]] std::vector<std::string> sharing_problems(const Machine& machine, const ModelShape& model,
                                                         WeightFormat layers, int devices);
 
-// Everything that keeps so many devices from exchanging tokens; empty when nothing does.
+// Everything that keeps `devices` devices from exchanging tokens; empty when nothing does.
 [[nodiscard]] std::vector<std::string> token_exchange_problems(const Machine& machine, int devices);
 
 }  // namespace dculab::sim

@@ -27,7 +27,7 @@ inline constexpr std::string_view kOfStack = "stack.";
 // The figure in core units.
 [[nodiscard]] std::optional<double> figure_value(const Machine& machine, std::string_view key);
 
-// "measured: a run", or null: nobody says, so it is a prior or another default.
+// "measured: a run"; null where no source states it, so that it is a prior or another default.
 [[nodiscard]] const std::string* source_of(const Machine& machine, std::string_view key);
 
 // Keys of everything that is a figure of a stack, stated or not: "stack.kernels_per_op".

@@ -1,5 +1,5 @@
 // One entry per figure of a machine or a stack, with everything that is known of it: its key and what it means, what it
-// may be, what holds where nobody states it, how "2 x" changes it, and what calibration believes before it has
+// may be, what holds where no file states it, how "2 x" changes it, and what calibration believes before it has
 // measured. Readers and writers of files, --set, fits, schemas and the reference pages go by these entries.
 //
 //   inline constexpr auto kOverheads = std::to_array<FigureField<Overheads>>({

@@ -23,7 +23,7 @@ namespace dculab::sim {
 using lower::WaveResources;
 
 // Where a figure comes from, the surest first: published, measured on this machine, derived from other measurements on
-// it or from those of a card with the same die, or nobody says. Reports list what is inferred or assumed.
+// it or from those of a card with the same die, or no source at all. Reports list what is inferred or assumed.
 enum class Evidence : std::uint8_t { spec, measured, inferred, assumed };
 
 [[nodiscard]] constexpr bool is_uncertain(Evidence evidence) { return evidence >= Evidence::inferred; }
@@ -58,7 +58,7 @@ enum class Follows : std::uint8_t {
 };
 
 // How a figure follows from the design. What the figure has come to stands in the machine itself: it is a share of the
-// product, 1 where nobody published or measured anything else.
+// product, 1 where no other value was published or measured.
 struct Derivation {
   Follows follows = Follows::units_and_clock;
   double rate = 0;         // in core units

@@ -48,8 +48,8 @@ struct ProgramLimits {
 
 // Steps whose kernels the device replays as a graph, so that no host launches them one by one; 0: none.
 struct Graphs {
-  int decode_sequences = 0;  // of decodes of at most so many sequences
-  int prefill_tokens = 0;    // of prefills, decodes among them or not, of at most so many new tokens
+  int decode_sequences = 0;  // most sequences of a step of decodes
+  int prefill_tokens = 0;    // most new tokens of a step with prefills, with or without decodes
 };
 
 struct Stack {

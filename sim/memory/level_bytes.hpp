@@ -37,7 +37,7 @@ struct LevelBytes {
   Bytes read;  // asked of the fastest level
 };
 
-// So many other bytes have passed that no cache holds anything of before.
+// The reuse distance where caches start cold: more bytes than any cache holds.
 inline constexpr Bytes kColdDistance{1e30};
 
 // In which pieces bytes arrive at a level: the lines of the one above, which DRAM makes whole accesses of its own.

@@ -1,4 +1,4 @@
-// In which order the waves of a launch make their accesses, on a machine that holds so many workgroups at a time.
+// In which order the waves of a launch make their accesses, where each compute unit holds a given number of workgroups.
 //
 // Workgroups start in launch order, one per compute unit in turn, wherever a place is free; a finished one frees its
 // place at the end of the turn. In a turn every resident wave issues one instruction: the first waves of all units,
@@ -37,7 +37,7 @@ class WorkgroupDispatcher {
  private:
   struct Wave {
     std::size_t next = 0;
-    std::size_t end = 0;  // == next: nobody stands here
+    std::size_t end = 0;  // == next: the place is free
   };
   static constexpr std::size_t kAccessesAhead = 3;
 

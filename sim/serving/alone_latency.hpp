@@ -1,5 +1,5 @@
-// How long a request takes with nobody else there, on the same deployment: its prompt in chunks of
-// max_num_batched_tokens, the KV cache's way to a decode replica if it has one, and a decode for each further token.
+// How long a request takes alone, on the same deployment: its prompt in chunks of max_num_batched_tokens, the KV
+// cache's way to a decode replica if it has one, and a decode for each further token.
 // Nothing of the prompt is cached. Where other tenants use the machine's caches too, the request comes after a long
 // rest.
 //

@@ -55,7 +55,7 @@ struct Acceptance {
 // (2)
 [[nodiscard]] double lecture_speed_up(double rate, int num_tokens, double cost);
 
-// The rate at which a chain of so many tokens gives so many: (1) solved for a. Precondition: tokens lies in
+// The rate at which a chain of `num_tokens` tokens gives `tokens`: (1) solved for a. Precondition: `tokens` lies in
 // [1, num_tokens + 1].
 [[nodiscard]] double rate_of_chain(double tokens, int num_tokens);
 

@@ -1,4 +1,4 @@
-// How a published figure comes about: the steps behind it, each taken so many times, and what they cost.
+// How a published figure comes about: the steps behind it, how often each is taken, and what they cost.
 //
 //   time  = sum over steps of times * price_step                  an engine that serves; of two micro-batches that
 //                                                                 overlap their sim/cost/micro_batches
@@ -90,7 +90,7 @@ struct PricedRun {
   const MeasuredRun& measured_run;
 };
 
-// The time of `after` / that of `before` may be so many times larger or smaller, at 90 %: by the differences of what
+// How many times larger or smaller the time of `after` / that of `before` may be, at 90 %: by the differences of what
 // each prior does to the two. Nothing where they are on different machines, or where one was calibrated: its intervals
 // do not say what is common to both.
 [[nodiscard]] std::optional<double> ratio_factor(const PricedRun& before, const PricedRun& after);

@@ -15,7 +15,7 @@
 namespace dculab::sim {
 namespace {
 
-constexpr std::uint64_t kAhead = 4;  // chunks a thread, so that nobody waits for a slow one
+constexpr std::uint64_t kAhead = 4;  // chunks a thread, so that no thread waits for a slow one
 
 struct Outcome {
   std::string result;

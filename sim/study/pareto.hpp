@@ -1,4 +1,4 @@
-// Which points nobody beats: the Pareto front of points that arrive one after the other.
+// Which points no other beats: the Pareto front of points that arrive one after the other.
 //
 // A point is beaten when another is no worse in any figure and better in one. Of points with equal figures the one that
 // came first stands for all.

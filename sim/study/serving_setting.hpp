@@ -35,7 +35,7 @@ struct Setting {
 struct SteadyLoad {
   int prompt_tokens = 1;
   int output_tokens = 1;
-  std::optional<int> sequences;  // at most so many at a time
+  std::optional<int> sequences;  // most at a time
   std::optional<Seconds> tpot;
 };
 

@@ -22,7 +22,7 @@ struct GroupChoice {
   std::optional<Verdict> verdict;             // of those that lose no more than is tolerated
   std::optional<std::size_t> refused;         // the fastest that loses too much, if faster than the choice
 
-  // So many times faster than another choice, - 1.
+  // Speed-up over the other choice, minus 1.
   [[nodiscard]] double faster(std::size_t index, std::size_t than) const {
     return evaluated[index].figure / evaluated[than].figure - 1;
   }

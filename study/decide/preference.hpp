@@ -18,7 +18,7 @@
 
 namespace dculab::study {
 
-inline constexpr double kPriceResolution = 0.01;   // of priced steps: nobody changes a server for less
+inline constexpr double kPriceResolution = 0.01;   // of priced steps: less is no reason to change a server
 inline constexpr double kServedResolution = 0.02;  // of served requests: a little later, and other batches form
 inline constexpr double kAccuracyTie = 0.05;       // speed given up for accuracy: decision 0007
 

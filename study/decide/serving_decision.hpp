@@ -41,8 +41,8 @@ struct Decision {
   }
 };
 
-// Serves the load with every candidate and decides: each at its own best batch or, where `at_a_time` is given, with so
-// many sequences or as many as it can, for limits are set in steps that say nothing of a size. False when none can
+// Serves the load with every candidate and decides: each at its own best batch or, where `at_a_time` is given, with
+// that many sequences or as many as it can, for limits are set in steps that say nothing of a size. False when none can
 // serve the load.
 [[nodiscard]] bool decide(const sim::ServingCase& serving, Decision& decision, std::optional<int> at_a_time = {});
 

@@ -15,7 +15,7 @@ namespace dculab::study {
 struct StackLimits {
   sim::Stack stack;
   std::vector<int> block_sizes;       // the program's own first
-  std::vector<int> partition_tokens;  // usual one first; 0 = never split; empty where it is nobody's choice
+  std::vector<int> partition_tokens;  // usual one first; 0 = never split; empty: the stack decides
   std::vector<Dtype> kv_dtypes;       // 16 bits first
   std::string why_not;                // empty: runs this model on this machine
 };

@@ -2,11 +2,10 @@
 //
 //   a choice's figure = steps per second, the geometric mean over the workloads; nothing where a workload's sequences
 //                       do not fit in memory with it, unless they fit with none
-//   KV heads          = of those that are allowed, the most that cost no more than is given up; where nobody says which
-//                       are, the model's own stay, for the accuracy of others is not known
+//   KV heads          = of those that are allowed, the most that cost no more than is given up; where none are named,
+//                       the model's own, since the accuracy of others is not known
 //   block size        = with these KV heads, by the rule of preference.hpp: the stack's usual one stands first, then
-//   the
-//                       smaller, which waste fewer slots
+//                       the smaller, which waste fewer slots
 #pragma once
 
 #include <map>

@@ -34,7 +34,7 @@ struct StepDetails {
   StepPlan plan;
   sim::StepPrice price;
 };
-inline constexpr std::size_t kDetailedPoints = 128;  // of a larger sweep nobody asks for ops
+inline constexpr std::size_t kDetailedPoints = 128;  // a larger sweep keeps no ops
 
 // Which figure of the machine would change the recommendation.
 struct StepSensitivity {
@@ -72,7 +72,7 @@ struct StepStudy {
 // as a point.
 [[nodiscard]] StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine);
 
-// `within`: where it is above 1, by up to so many times a figure of the machine is made smaller and larger to see
+// `within`: where it is above 1, each figure of the machine is made up to that many times smaller and larger to see
 // whether the recommendation changes. Throws InputError.
 [[nodiscard]] StepStudy study_steps(const config::Scenario& scenario, const sim::Machine& machine, double within);
 

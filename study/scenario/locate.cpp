@@ -135,7 +135,7 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return {names.begin(), names.end()};
 }
 
-// Of who ships the data in a place of its own; empty: nobody.
+// Of a package that ships the data in a place of its own; empty: none does.
 [[nodiscard]] fs::path& shipped_data() {
   static fs::path folder;
   return folder;
@@ -188,7 +188,7 @@ std::vector<fs::path> stack_files() {
     for (const auto& entry : fs::directory_iterator(folder, error))
       if (entry.path().extension() == ".yaml") files.try_emplace(entry.path().stem().string(), entry.path());
     // A folder that cannot be read must not take its stacks out of a comparison unseen. Where the working folder itself
-    // may not be searched, nobody can say that one is there.
+    // may not be searched, it is not known whether there is one.
     std::error_code ignored;
     if (error && !is_missing(error) && (error != std::errc::permission_denied || fs::is_directory(folder, ignored)))
       throw fs::filesystem_error("", folder, error);

@@ -32,7 +32,7 @@ using PointTrusts = std::map<std::uint64_t, PointTrust>;
 // Those that tables show, each once: the best ones, the best with each value, the front.
 [[nodiscard]] std::vector<KeptPoint> reported_points(const SearchSummary& summary);
 
-// On so many threads, for requests are served once more.
+// On `threads` threads, for requests are served once more.
 [[nodiscard]] PointTrusts trusts_of(const SweepSpace& space, const std::vector<KeptPoint>& reported, int threads,
                                     const SearchProgress& progress = {});
 

@@ -24,7 +24,7 @@ void require_link(const PublishedPoint& point, const sim::Machine& machine) {
     throw InputError("the file of " + machine.name + " has no link between devices");
 }
 
-// Without bytes: so many that the launch takes none of the time.
+// A point without bytes copies as many as DRAM holds, so that the launch takes none of the time.
 [[nodiscard]] sim::MachineProbe copy_probe(const PublishedPoint& point, const sim::Machine& machine) {
   sim::MachineProbe probe{.kind = sim::ProbeKind::copy, .bytes = machine.dram().size, .threads = point.n};
   if (point.bytes) probe.bytes = needed_bytes(point);

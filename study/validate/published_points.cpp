@@ -22,7 +22,7 @@ using config::PublishedPoint;
 
 constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not published: its ends count for little
 
-// Whoever starts SGLang's bench_serving for each number of concurrent requests sends just so many, all at once:
+// A script that starts SGLang's bench_serving for each number of concurrent requests sends just that many, all at once:
 // --num-prompts and --request-rate of code/tencent_client.sh, ZhangFanYi/ZhangFanYi.github.io@864e03d3,
 // 07-deepseek-v4-flash.
 [[nodiscard]] int rounds_of(const PublishedPoint& point) {

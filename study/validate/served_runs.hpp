@@ -1,7 +1,7 @@
 // Served runs that others measured, simulated: our errors beside those of the rivals whose predictions were published.
 //
-// A run's requests come as its load generator sends them (kubernetes-sigs/inference-perf, load type `constant`): of
-// each stage so many as rate x time, in exponential gaps that are stretched to fill the stage. Its prompts are a pool,
+// A run's requests come as its load generator sends them (kubernetes-sigs/inference-perf, load type `constant`): in
+// each stage rate x time requests, in exponential gaps that are stretched to fill the stage. Its prompts are a pool,
 // made before the run and used in turn, so that a server that caches prefixes computes each of them once. How many
 // there are, and how much of a prompt is shared, is not in the file and so a choice.
 #pragma once

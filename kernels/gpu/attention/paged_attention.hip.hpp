@@ -4,7 +4,7 @@
 // lanes holds a token's K (then V) of the head, 16 bytes per lane; each wave goes over its own tokens with a softmax of
 // its own, merged in shared memory at the end. Each lane serves kHeads query heads. Where the workgroup serves more,
 // teams of lane groups divide them, and what one group has loaded the whole team reads from shared memory: however many
-// heads there are, the workgroup loads each K and V once. Several tokens of a sequence are to it so many more heads.
+// heads there are, the workgroup loads each K and V once. It treats further tokens of a sequence as further heads.
 #pragma once
 
 #include "kernels/gpu/attention/paged_attention_heads.hpp"

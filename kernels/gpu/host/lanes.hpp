@@ -1,7 +1,7 @@
 // The lanes of a workgroup and the fibres they run on: who runs, who comes next, and unwinding those that are given up.
 //
 // Two things keep turns cheap: a lane that waits switches straight to the next one, and a fibre whose lane has left
-// starts the next lane itself, so that lanes that meet nobody run in a plain loop.
+// starts the next lane itself, so that lanes that never wait run in a plain loop.
 #pragma once
 
 #include <exception>

@@ -1,7 +1,7 @@
 // Runs workgroups on the host: each lane runs alone, on a fibre, until it meets the others: at a barrier (the whole
 // workgroup) or a shuffle (its wave).
 //
-// As on the hardware: a lane that has left is missed by nobody; a shuffle that reads from it gives 0 (AMD: what
+// As on the hardware: no lane waits for one that has left, and a shuffle that reads from it gives 0 (AMD: what
 // ds_bpermute returns for an inactive lane). Stricter than the hardware: the lanes of a wave must all wait at the same
 // place, and shared memory starts as 0xFF bytes (NaN), so that forgotten barriers and initialisations show.
 #pragma once

@@ -1,8 +1,8 @@
 // Attention over the latents of MLA: all query heads share one KV head, whose values are the first part of its keys.
 //
-// With so many heads on each latent multiplication takes the time, not memory. A workgroup has a tile of query rows
-// (token and head) in shared memory and brings in tiles of latents as they are stored, which it multiplies twice: for
-// scores a lane has 4 rows x 4 tokens of a slice of the width, for outputs two columns of every row.
+// All heads use each latent, so multiplication takes the time, not memory. A workgroup has a tile of query rows (token
+// and head) in shared memory and brings in tiles of latents as they are stored, which it multiplies twice: for scores a
+// lane has 4 rows x 4 tokens of a slice of the width, for outputs two columns of every row.
 #pragma once
 
 #include "kernels/gpu/attention/cached_chunk.hpp"
