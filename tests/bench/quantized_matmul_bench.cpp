@@ -83,7 +83,7 @@ Byte* on_line(Byte* memory) {
   return memory + (64 - reinterpret_cast<std::uintptr_t>(memory) % 64) % 64;
 }
 
-// Copies of one matrix, so many that a pass over all finds none in a cache.
+// Enough copies of one matrix that a pass over all finds none in a cache.
 class Weights {
  public:
   Weights(const Shape& shape, const Format& format) {

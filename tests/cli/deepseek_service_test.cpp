@@ -16,7 +16,7 @@ TEST_CASE("the pools of DeepSeek's service stand beside its published day, with 
   const Json study = run_for_json({"study", "papers/deepseek_service"});
   const Json& point = study.at("comparisons").at(0);
   REQUIRE(point.at("reported").size() == 5);
-  for (const Json& row : point.at("reported")) {  // nobody's engine is faster than its kernels alone
+  for (const Json& row : point.at("reported")) {  // no engine is faster than its kernels alone
     INFO(row);
     const double predicted = row.at("predicted_value"), reported = row.at("reported_value");
     const double faster = row.at("metric") == "step_time" ? reported / predicted : predicted / reported;

@@ -21,7 +21,7 @@ constexpr const char* kNoF32 = "kv_cache_dtype f32 is not supported on the GPU";
   return found;
 }
 
-// A model of so many heads, and scenarios of it on a machine.
+// A model of `heads` heads, and scenarios of it on a machine.
 class Scenarios {
  public:
   explicit Scenarios(int heads) : model_(folder_.path("small")) {

@@ -62,7 +62,7 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
   for (std::size_t index = 0; index < rows.size(); ++index)
     for (const char* metric : {"total_time", "goodput", "output_tokens_per_second", "ttft_p99", "tpot_p50", "itl_mean"})
       CHECK(std::stod(rows[index].at(metric)) == simulations[index].at(metric).get<double>());
-  CHECK(rows.front().at("slowdown_p50").empty());  // nobody asked what requests take alone
+  CHECK(rows.front().at("slowdown_p50").empty());  // the latency alone was not asked for
   CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
   CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
 

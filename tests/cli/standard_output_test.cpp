@@ -113,7 +113,7 @@ TEST_CASE("what is meant for a closed stream gets into no file") {
   CHECK(run_in_shell("exec \"$@\" <&- >&- 2>&-", {"show", "nothing"}).exit_code == 2);
 }
 
-TEST_CASE("a pipe that nobody reads any more ends the program without a word") {
+TEST_CASE("a pipe that has lost its reader ends the program without a message") {
   const Folder folder;
   const std::string err = folder.path("err");
   (void)run_in_shell("(sleep 0.2; exec \"$@\" 2>" + err + ") | true", kPredict);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A GPU that nobody has built: everything that can follow is left to follow.
+// A GPU that does not exist: every figure that can be derived is left out.
 std::string designed(const std::string& peak = "{per_unit_clock: 128 FLOP, kind: assumed, source: a design}",
                      const std::string& bandwidth = "{per_channel_clock: 64 B, kind: assumed, source: a design}",
                      const std::string& channels = "    channels: {value: 16, kind: assumed, source: a design}\n") {

@@ -25,7 +25,7 @@ std::vector<std::string> values_of(const std::string& axis) {
   return values;
 }
 
-TEST_CASE("axes are listed, stepped, multiplied, or so many points of a scale") {
+TEST_CASE("axes are listed, stepped, multiplied, or a number of points on a scale") {
   using Values = std::vector<std::string>;
   CHECK(values_of("workload.batch: [1, 8]") == Values{"1", "8"});
   CHECK(values_of("workload.batch: {from: 16, to: 60, step: 16}") == Values{"16", "32", "48"});

@@ -204,7 +204,7 @@ TEST_CASE("a copy needs a free block of its own", "[block_pool]") {
   REQUIRE(copies.empty());
   REQUIRE(child.num_tokens() == 6);
   pool.release(parent);
-  REQUIRE(pool.append(child, 1, copies));  // nobody shares it any more
+  REQUIRE(pool.append(child, 1, copies));  // no longer shared
   REQUIRE(copies.empty());
   pool.release(child);
 }

@@ -76,7 +76,7 @@ TEST_CASE("drafts, right and wrong, change no text under small pools, sharing an
   CHECK(drafts.num_draft_tokens - drafts.num_accepted_tokens > 5000);
 }
 
-TEST_CASE("nobody is preempted for drafts, and a prefill gets on beside them", "[drafting]") {
+TEST_CASE("drafts preempt no sequence, and a prefill gets on beside them", "[drafting]") {
   EngineOptions options = options_with(1, 8, 16);
   options.speculative_config = {.method = SpeculativeMethod::ngram, .shape = chain_shape(20)};
   Request first = request_of(0, 4, 50), second = request_of(1, 40, 2);

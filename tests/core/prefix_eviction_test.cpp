@@ -24,7 +24,7 @@ TEST_CASE("the block that was not used for longest goes first, the end of a prom
   CHECK(pool.num_cached() == 5);
   CHECK(pool.num_free() == 6);
   CHECK(fill(counted(12)) == 12);     // now the youngest
-  CHECK(fill(counted(8, 200)) == 0);  // takes the block nobody used, and the end of the second prompt
+  CHECK(fill(counted(8, 200)) == 0);  // takes the unused block, and the end of the second prompt
   CHECK(fill(counted(8, 100)) == 4);  // its beginning is left; its end evicts the end of the first prompt
   CHECK(fill(counted(12)) == 8);
   CHECK(copies.empty());
@@ -73,7 +73,7 @@ TEST_CASE("lfu keeps what is asked for again and again through a rush of what is
   CHECK(found[PrefixEviction::lfu] > 95 * 16);
 }
 
-TEST_CASE("lfu with aging forgets what nobody asks for any more", "[prefix_caching]") {
+TEST_CASE("lfu with aging forgets a prompt that is not sent any more", "[prefix_caching]") {
   OneByOne cache(12, PrefixEviction::lfu);
   for (int times = 0; times < 20; ++times) cache.serve(counted(16));
   // A new beginning that is found once each round; each round's other requests make the blocks older by about one.

@@ -31,7 +31,7 @@ TEST_CASE("the idlest decode replica helps with prompts once they have waited fo
   CHECK(controller.look(loads, Seconds(11)) == std::size_t{3});
 }
 
-TEST_CASE("nobody goes who is needed: what is left behind must be below", "[replica_roles]") {
+TEST_CASE("a replica that is needed stays: the load of those it leaves must be below the limit", "[replica_roles]") {
   RoleController controller(kRoleRule);
   for (const double time : {0.0, 1.0, 2.0, 3.0}) CHECK_FALSE(controller.look(four(4, 0.6), Seconds(time)));  // 0.9
   for (const double time : {4.0, 5.0, 6.0}) CHECK_FALSE(controller.look(four(20, 2), Seconds(time)));  // both too long

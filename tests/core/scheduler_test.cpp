@@ -71,7 +71,7 @@ TEST_CASE("the youngest is preempted, keeps its tokens and comes back first", "[
   REQUIRE(scheduler.schedule().batch.sequences.size() == 2);
   scheduler.finish_step(verdicts_of(std::vector<TokenId>{50, 51}), Seconds(1));
 
-  for (const double now : {2.0, 3.0}) {  // 0 goes on alone, nobody is admitted past 1
+  for (const double now : {2.0, 3.0}) {  // 0 goes on alone, no request is admitted past 1
     const Batch alone = scheduler.schedule().batch;
     REQUIRE(alone.sequences.size() == 1);
     REQUIRE(alone.sequences[0].id == 0);

@@ -141,7 +141,7 @@ TEST_CASE("the same with preemption by swap leaves both pools empty", "[soak]") 
     }
 }
 
-TEST_CASE("a static batch takes nobody in before all its members have ended", "[soak]") {
+TEST_CASE("a static batch admits no request before all its members have ended", "[soak]") {
   constexpr std::size_t kBatch = 8;
   EngineOptions options = options_with(16, kBatch, 64);  // prompts in chunks: a batch needs several steps to assemble
   RequestWorkload workload = bursts(40 * kBatch);

@@ -126,9 +126,9 @@ TEST_CASE("a prompt is not shared with one that has ended, or that is another", 
   CHECK(served.num_duplicate_tokens == 0);
 }
 
-// The block in which the prompt ends is full, and remembered, when the one who filled it ends with the step in which
-// another has begun to share it: that one writes to it, and nobody may find there any more what was remembered.
-TEST_CASE("the prefix cache forgets a block that is written to by who shared its beginning", "[skip]") {
+// The block in which the prompt ends is full, and remembered, when the sequence that filled it ends with the step in
+// which another has begun to share it. The other one writes to the block, so its old contents must not be found again.
+TEST_CASE("the prefix cache forgets a block when a sequence that shared its beginning writes to it", "[skip]") {
   EngineOptions options = skipping(4, 8, 100);
   options.enable_prefix_caching = true;
   const SchedulerLimits limits{.num_blocks = 40, .max_position_embeddings = 1000};

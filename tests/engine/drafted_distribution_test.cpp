@@ -142,8 +142,8 @@ Deviation deviation(const Contexts& contexts, double error) {
 
 constexpr double kMostDeviation = 5, kClearDeviation = 7;
 
-// So many texts would show an `error` of the first ranks' probabilities, and show none. Returns for how many tokens the
-// draft had a guess.
+// Checks that `texts` texts would show an `error` of the first ranks' probabilities, and show none. Returns the number
+// of tokens for which the draft had a guess.
 std::int64_t check_distribution(Contexts counted, const GeneratorOptions& options, int texts, std::uint64_t first_seed,
                                 double error) {
   const DraftCounts drafts = count_tokens(counted, options, texts, first_seed);

@@ -141,7 +141,7 @@ TEST_CASE("ops are timed between marks that are made once, or not at all", "[gpu
   CHECK(device->counts().marks_recorded == 2 * marks);
 }
 
-TEST_CASE("what the GPU engine does not do is refused in so many words", "[gpu]") {
+TEST_CASE("what the GPU engine does not support is refused with the reason", "[gpu]") {
   const ModelWeights weights = random_weights(small_model(2), 10);
   const auto make = [&](const ModelWeights& model, StepperOptions options) { Stepper(host_gpu(), model, options); };
   for (const Dtype dtype : {Dtype::f32, Dtype::kvquant4})

@@ -239,7 +239,7 @@ TEST_CASE("a slot that one sequence writes in a step is written though another o
   CHECK(std::ranges::equal(inputs.slot_mapping(), std::vector<std::int64_t>{20, 21, 22, 23, -1}));
 }
 
-TEST_CASE("a step in the middle of a text nobody has computed is refused, unless the cache is made up") {
+TEST_CASE("a step in the middle of a text that was not computed is refused, unless the cache is made up") {
   for (const KvRetention& retention : {sinks_of(4, 16), hitters_of(8, 12)}) {
     const EngineOptions options = retention_options(retention, {});
     Batch batch = uniform_batch(Phase::decode, 1, 104, retention, 4);

@@ -56,7 +56,7 @@ EngineOptions replica_options(const ModelShape& shape, Dtype dtype = Dtype::f32,
   return options;
 }
 
-// On one executor that nobody shares, a request at a time.
+// On one executor, a request at a time.
 Texts texts_alone(const ModelWeights& weights, const EngineOptions& options, const std::vector<Request>& requests) {
   const KvCacheOptions kv{.num_blocks = 200, .block_size = options.block_size, .dtype = options.kv_cache_dtype};
   CpuExecutor executor(weights, kv, 1);

@@ -25,7 +25,7 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
 KINDS = [*faulted_run.KINDS, "signal"]
 HOWS = {"memory": ["once", "on"], "write": ["once", "on", "short"], "read": ["once", "on"], "thread": ["once", "on"]}
 ASKED = {"memory": 1000, "write": 200, "read": 150, "thread": 50, "signal": 400}
-# So many times more are tried: a call may not come this time, `short` may find nothing to cut, `on` no later call.
+# Tries per fault that is asked for: a call may not come this time, `short` may find nothing to cut, `on` no later call.
 SPARE = {"memory": 1.1, "write": 1.6, "read": 1.3, "thread": 1.6, "signal": 1.1}
 EARLY = 0.4  # this share of the calls is drawn evenly over the logarithm of their numbers
 Fault = collections.namedtuple("Fault", "kind spec old_outputs")
@@ -69,7 +69,7 @@ def signals(bed, many, draw):
 
 
 def shared_out(many, weights, most):
-    """So many faults over all commands, to each by its weight, and no more than there can be."""
+    """`many` faults over all commands, to each by its weight, and no more than there can be."""
     shares, left = {}, many
     for name in sorted(weights, key=lambda each: most[each] / weights[each]):
         rest = sum(weights[each] for each in weights if each not in shares)

@@ -37,7 +37,7 @@ TEST_CASE("a file that tells no size is read to its end") {
 
 TEST_CASE("what is no file is refused at once, and named") {
   const TemporaryFolder folder;
-  REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);  // nobody writes to it: opening it would wait for ever
+  REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);  // without a writer: opening it would wait for ever
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
   sockaddr_un address{AF_UNIX, {}};
   REQUIRE(folder.path("socket").copy(address.sun_path, sizeof address.sun_path - 1) == folder.path("socket").size());

@@ -1,4 +1,4 @@
-// Files and folders appear whole or not at all, and cost nobody else anything.
+// Files and folders appear whole or not at all, and leave other files as they are.
 #include "files/output.hpp"
 
 #include <fcntl.h>
@@ -156,7 +156,7 @@ TEST_CASE("a file that may not be written is not replaced") {
   CHECK(folder.read("out.json") == "old");
 }
 
-TEST_CASE("what lies where a temporary file may be expected is nobody's loss") {
+TEST_CASE("links and files that are named much like temporary files are left alone") {
   const TemporaryFolder folder;
   const std::string file = folder.path("out.json");
   folder.write("victim", "mine");

@@ -31,7 +31,7 @@ double decode_step(int heads, Dtype kv) {
   return attention_instructions(attention(OpKind::attention_decode, heads, kv), heads).each_tile / kLanes;
 }
 
-// Of a lane, for so many more values of k.
+// Of a lane, for `values` more values of k.
 double for_more_k(KernelId kernel, int values) {
   Op op;
   op.n = 1;

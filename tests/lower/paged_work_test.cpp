@@ -41,7 +41,7 @@ TEST_CASE("query heads of one workgroup share loads, not arithmetic") {
   CHECK(four.full - two.full == 2 * (two.full - one.full));
 }
 
-TEST_CASE("each wave of 128 threads walks every so many blocks, for K and for V") {
+TEST_CASE("the waves of 128 threads divide the blocks among them, for K and for V") {
   Device device;
   device.waves.wave_size = 32;
   CHECK(paged_look_up(device).waits == 0.5);

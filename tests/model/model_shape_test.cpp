@@ -9,7 +9,7 @@ using namespace dculab;
 
 namespace {
 
-// So many layers of the first kind.
+// `count` layers of the first kind.
 std::vector<std::uint8_t> alike(int count) { return std::vector<std::uint8_t>(static_cast<std::size_t>(count)); }
 
 // https://huggingface.co/meta-llama/Meta-Llama-3-8B/blob/main/config.json

@@ -10,7 +10,7 @@
 namespace dculab {
 namespace {
 
-// One case of so many: odd, so that every value of the axes, most of which have two, comes up. The long test takes
+// One case in kEveryStep: odd, so that every value of the axes, most of which have two, comes up. The long test takes
 // more of them.
 constexpr std::size_t kEveryStep = 9, kEveryStepOfLong = 3;
 

@@ -9,7 +9,7 @@
 namespace dculab {
 namespace {
 
-// One case of so many, another one of each step's ops: all ops, formats and numbers of rows come up.
+// One case in kEveryKernel, another one of each step's ops: all ops, formats and numbers of rows come up.
 constexpr std::size_t kEveryKernel = 4, kOpsOfStep = 28;
 
 std::vector<KernelCase> thinned_kernels(const std::vector<KernelCase>& cases) {

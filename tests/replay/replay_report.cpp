@@ -1,6 +1,6 @@
 // Prints the whole grid as CSV, and how often the closed form holds: the figures of docs/reference/cache-replay.md.
 //
-// Usage: replay_report [N]            attention; N: so many cases, drawn at random
+// Usage: replay_report [N]            attention; N: number of cases, drawn at random
 //        replay_report kernels [N]    all other kernels
 #include <algorithm>
 #include <iostream>

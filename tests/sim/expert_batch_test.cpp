@@ -20,7 +20,7 @@ ModelShape mixture(int experts, int per_token, int intermediate_size = 1024) {
 
 }  // namespace
 
-TEST_CASE("an expert needs as many rows whatever the number of experts, a step so many more tokens") {
+TEST_CASE("an expert needs the same rows whatever the number of experts, so a step of more experts needs more tokens") {
   const Machine machine = mi50_like();
   const auto batch_of = [&](int experts, int intermediate_size) {
     const auto batch = compute_bound_batch(machine, mixture(experts, 2, intermediate_size), {});

@@ -102,7 +102,7 @@ TEST_CASE("weights from memory are read as fast as the kernel was seen to, and a
   CHECK(held_up.bound.kind == BoundKind::compute);
 }
 
-TEST_CASE("activations that DRAM serves take its time, not that of weights multiplied by so many rows") {
+TEST_CASE("activations from DRAM take the time of its bandwidth, not that of weights that many rows multiply") {
   Machine machine = measured_cpu();
   machine.overheads.kernel_launch = machine.overheads.workgroup_start = Seconds{};
   machine.stack.reached.matmul_overlap = 1;

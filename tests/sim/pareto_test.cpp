@@ -20,7 +20,7 @@ bool beats(const Figures& a, const Figures& b) {
   return better;
 }
 
-// Nobody beats them, and of equals they are the first.
+// The points that no other beats; of equal ones the first.
 std::vector<std::uint64_t> brute_force(const std::vector<Figures>& points) {
   std::vector<std::uint64_t> front;
   for (std::size_t index = 0; index < points.size(); ++index) {

@@ -164,7 +164,7 @@ TEST_CASE("a server reads one request after the other before its engine has it",
   CHECK(read.metrics.tpot().mean() <= plain.metrics.tpot().mean());
 }
 
-TEST_CASE("steps scheduled ahead let who arrives at a busy server wait a step longer", "[simulate]") {
+TEST_CASE("with steps scheduled ahead, a request that arrives at a busy server waits a step longer", "[simulate]") {
   SimulatedServer each = small_server();
   const Seconds step = simulate(each, requests_of(1, 100, 200)).metrics.tpot().mean();
   RequestWorkload two = requests_of(2, 100, 200);
@@ -174,7 +174,7 @@ TEST_CASE("steps scheduled ahead let who arrives at a busy server wait a step lo
   each.machine.stack.host_steps_ahead = 1;
   const ServingRun ahead = simulate(each, two);
   CHECK_THAT((ahead.metrics.ttft().largest() - between).value(), WithinRel(step.value(), 0.05));
-  // Nobody waits for a step that is not there.
+  // At an idle server there is no step to wait for.
   CHECK(simulate(each, requests_of(1, 100, 5)).metrics.ttft().mean() ==
         simulate(small_server(), requests_of(1, 100, 5)).metrics.ttft().mean());
 }

@@ -30,7 +30,7 @@ const ServiceLevel kWithin{.slowdown = 1.5};
 
 }  // namespace
 
-TEST_CASE("with nobody else there nobody is slowed down, on any deployment", "[slowdown]") {
+TEST_CASE("a request alone is not slowed down, on any deployment", "[slowdown]") {
   for (const Deployment& deployment :
        {Deployment{}, Deployment{.tensor_parallel_size = 2}, Deployment{.pipeline_parallel_size = 4},
         Deployment{.prefill_replicas = 1, .decode_replicas = 1, .kv_transfer_latency = Seconds(1e-3)}}) {

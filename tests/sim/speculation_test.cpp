@@ -37,7 +37,7 @@ ModelShape small_draft() {
   return draft;
 }
 
-// Tokens of a step, drawn for so many sequences.
+// Tokens of a step, drawn for `sequences` sequences.
 DraftCounts drawn(const Acceptance& acceptance, const DraftShape& shape, int sequences) {
   DraftCounts counts;
   const DraftTree draft = draft_of(shape, shape.num_tokens(), shape.depth());

@@ -91,7 +91,7 @@ TEST_CASE("no steps are trusted to be faster than the machine's floor", "[simula
   CHECK_THAT(step_confidence(server, steps).low, WithinRel(floor_share(server, steps), 1e-9));
 }
 
-TEST_CASE("steps that take so many times their price make the run so many times as long", "[simulate]") {
+TEST_CASE("the time of a run scales with that of its steps", "[simulate]") {
   for (const Deployment& deployment : {Deployment{}, Deployment{.tensor_parallel_size = 2},
                                        Deployment{.tensor_parallel_size = 2, .pipeline_parallel_size = 2}}) {
     SimulatedServer server = linked_server(deployment);

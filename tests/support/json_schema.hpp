@@ -1,5 +1,5 @@
 // Whether a JSON document is as its schema says, for the keywords that present/schema/json_schema.hpp writes. A keyword
-// that is none of them is an error too: it would be a rule that nobody checks.
+// that is none of them is an error too: it would be a rule that is not checked.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -183,7 +183,7 @@ TEST_CASE("GPU expert_matmul of a few rows agrees with the reference in all form
 }
 
 TEST_CASE("GPU expert_matmul of many rows agrees with the reference in all formats", "[gpu][experts]") {
-  // Tiles of 32, 64 and 128 rows, some full, and an expert that nobody chooses.
+  // Tiles of 32, 64 and 128 rows, some full, and an expert that no token is routed to.
   const auto shape =
       GENERATE(values<ExpertShape>({{40, 8, 2, 37, 72}, {33, 3, 2, 129, 40}, {90, 2, 1, 9, 136}, {130, 2, 2, 5, 72}}));
   const auto gather = GENERATE(Gather::tokens, Gather::rows);

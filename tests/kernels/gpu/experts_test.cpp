@@ -86,8 +86,8 @@ TEST_CASE("GPU route_tokens sorts thousands of rows, most of them of one expert"
   TensorSource source(32);
   std::vector<float> logits = source.floats(std::size_t{6} * 1500);
   for (std::size_t token = 0; token < 1500; ++token) {
-    logits[6 * token + 4] = 5 + 0.001F * static_cast<float>(token % 7);  // everybody's
-    logits[6 * token + 1] = -9;                                          // nobody's
+    logits[6 * token + 4] = 5 + 0.001F * static_cast<float>(token % 7);  // chosen by every token
+    logits[6 * token + 1] = -9;                                          // chosen by none
   }
   const RoutedTokens routed(router, bytes_of_floats(logits), {});
   REQUIRE(routed.first_rows[5] - routed.first_rows[4] == 1500);

@@ -58,7 +58,7 @@ TEST_CASE("another seed shuffles the lanes in another way, the same one in the s
   CHECK(result(1) != result(2));
 }
 
-TEST_CASE("lanes that leave early run once, are missed by nobody, and shuffles from them give 0", "[gpu]") {
+TEST_CASE("lanes that leave early run once, hold up no others, and shuffles from them give 0", "[gpu]") {
   for_each_option([](const HostOptions& options) {
     std::vector<int> starts(200), ends(200);
     std::vector<std::uint64_t> from_before(200, 7), from_left(200, 7);

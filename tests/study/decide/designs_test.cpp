@@ -46,7 +46,7 @@ choose: [kv_cache.block_size]
   }
 }
 
-TEST_CASE("what nobody sweeps cannot be chosen, nor all that is swept") {
+TEST_CASE("a key that is not swept cannot be chosen, nor can all that are") {
   CHECK_THROWS_AS(refuse_undecided(design_scenario("sweep: {machine.memory.DRAM.bandwidth: [1 TB/s]}\n"
                                                    "choose: [kv_cache.block_size]\n")),
                   InputError);

@@ -89,7 +89,7 @@ TEST_CASE("of what loses no more than is tolerated the most KV heads hardly slow
   CHECK_FALSE(careless.refused.has_value());
 }
 
-TEST_CASE("KV heads whose accuracy nobody measured are not chosen, and stand on no front") {
+TEST_CASE("KV heads whose accuracy was not measured are not chosen, and stand on no front") {
   const GroupChoice choices = chosen_with({{1, 0}, {2, 0.01}, {8, 0.2}}, "tolerance: 5 %, speed_tie: 0 %");
   CHECK_FALSE(choices.losses[2].has_value());
   CHECK(choices.front == std::vector<bool>{true, true, false, true});

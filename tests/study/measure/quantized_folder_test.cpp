@@ -12,7 +12,7 @@ namespace {
 
 using engine::QuantizationMethod;
 
-TEST_CASE("bits and groups that nobody asked for are those of the method") {
+TEST_CASE("bits and groups that are not asked for are those of the method") {
   const auto config = [](const WeightChoices& choices) { return quantize_options(choices, 3).config; };
   CHECK(config({.method = QuantizationMethod::gptq}).bits == 4);
   CHECK(config({.method = QuantizationMethod::gptq}).group_size == 128);

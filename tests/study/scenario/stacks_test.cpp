@@ -207,7 +207,7 @@ TEST_CASE("latents are told where no kernel of ours takes their sizes, weights o
   CHECK(unserved(resolve_machine("x86-server"), model, options).empty());
 }
 
-TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused where there is none, and said where nobody knows") {
+TEST_CASE("ALiBi goes to a kernel that takes slopes, is refused without one, and reported where this is not known") {
   ModelShape model = sim::test::llama_3_8b();
   model.kinds[0].gqa().position.kind = PositionKind::alibi;
   const EngineOptions options = stored_in({});
