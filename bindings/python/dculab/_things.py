@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union
 from dculab import _ask, _dculab
 
 if TYPE_CHECKING:
-    from dculab.answers import Figure, ShowAnswer
+    from dculab.answers import ShowAnswer, Value
 
 Self = TypeVar("Self", bound="Thing")
 PathLike = Union[str, "os.PathLike[str]"]
@@ -45,7 +45,7 @@ class Thing:
         return _ask.ask("show", what=self.name)
 
     @property
-    def figures(self) -> Mapping[str, Figure]:
+    def figures(self) -> Mapping[str, Value]:
         """The same by key."""
         return {figure.key: figure for figure in self.show().values}
 

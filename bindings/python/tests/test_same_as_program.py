@@ -1,5 +1,6 @@
 """The same numbers as the program, bit for bit: the JSON is compared as text."""
 
+import gzip
 import json
 import pathlib
 
@@ -10,7 +11,7 @@ import dculab
 SOURCES = pathlib.Path(__file__).parents[3]
 POINTS = SOURCES / "tests/data/published_points.csv"
 SERVING = SOURCES / "tests/data/serving_runs.csv"
-TRACE = next((SOURCES / "tests/data/traces").glob("*.jsonl"), None)
+MEASURED = SOURCES / "tests/data/traces/nvidia-h200"
 
 
 def options(keywords):
@@ -150,7 +151,9 @@ def test_validations_of_left_out_groups(program):
 
 @pytest.mark.whole
 def test_calibrations(program, tmp_path):
-    arguments = ["--machine", "x86-server", "--hold-out", 0.3, "--machine-file"]
-    answer = dculab.calibrate(TRACE, machine="x86-server", hold_out=0.3, machine_file=tmp_path / "ours.yaml")
-    assert answer.json == program("calibrate", TRACE, *arguments, tmp_path / "theirs.yaml", "--format", "json")[1]
+    trace, machine = tmp_path / "trace.jsonl", MEASURED / "machine.yaml"
+    trace.write_bytes(gzip.decompress((MEASURED / "others/fp8-cache.jsonl.gz").read_bytes()))
+    arguments = ["--machine", machine, "--hold-out", 0.3, "--machine-file"]
+    answer = dculab.calibrate(trace, machine=machine, hold_out=0.3, machine_file=tmp_path / "ours.yaml")
+    assert answer.json == program("calibrate", trace, *arguments, tmp_path / "theirs.yaml", "--format", "json")[1]
     assert (tmp_path / "ours.yaml").read_text() == (tmp_path / "theirs.yaml").read_text()
