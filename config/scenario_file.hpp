@@ -38,6 +38,9 @@ enum class WorkloadKind { step, serving };
 // Which KV blocks decode attention walks: the sequence's own, or as many as the longest sequence of the batch has.
 enum class KvPadding { none, longest };
 
+// RequestWorkload::requests before the file has been read whose requests are all served.
+inline constexpr int kAllRequests = 0;
+
 struct Workload {
   WorkloadKind kind = WorkloadKind::step;
   // step

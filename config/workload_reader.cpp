@@ -130,10 +130,11 @@ struct ServingKeys {
   static constexpr auto keys = std::tuple(
       value("requests", [](Workload& workload) -> auto& { return workload.served.requests; },
             "requests to serve, instead of a step",
-            {.bounds = between(1, 1 << 24), .unit = "requests", .necessity = Necessity::required}),
+            {.bounds = between(1, 1 << 24), .unit = "requests", .absent = "all of `file`, without which it is needed"}),
       value("file", &Workload::file,
-            "recorded lengths: CSV `arrived_at,num_prefill_tokens,num_decode_tokens`, or conversations in ShareGPT's "
-            "format"),
+            "recorded requests, as Vidur's CSV (`arrived_at,num_prefill_tokens,num_decode_tokens`), Azure's or "
+            "BurstGPT's, "
+            "Mooncake's or Qwen-Bailian's JSON Lines; or conversations in ShareGPT's format"),
       shaped<LengthKeys>("prompt_tokens", read_prompt, {.is_whole = true}, "of each prompt, or a distribution",
                          kLengths),
       shaped<LengthKeys>("output_tokens", read_output, {.is_whole = true}, "of each answer, or a distribution",
@@ -147,6 +148,10 @@ struct ServingKeys {
             "for `bursty`: the shape of the gamma-distributed gaps, as in vLLM; 1 is `poisson`, 0.25 doubles their "
             "deviation",
             {.bounds = between(1e-3, 1e6), .absent = "needed by it"}),
+      value("max_concurrency", [](Workload& workload) -> auto& { return workload.served.max_concurrency; },
+            "requests that clients have open at once, at most; others wait to be sent, as with vLLM's "
+            "`--max-concurrency`",
+            {.bounds = between(1, 1 << 24), .unit = "requests", .absent = "no limit"}),
       value("prefix_tokens", [](Workload& workload) -> auto& { return workload.served.prefix_tokens; },
             "number of first tokens that prompts share", {.bounds = between(0, kLongestContext), .unit = unit::tokens}),
       value("prefixes", [](Workload& workload) -> auto& { return workload.served.prefixes; },
@@ -181,9 +186,13 @@ void check_arrival(MapReader& reader, const Workload& workload) {
 
 void read_serving(MapReader& reader, Workload& workload) {
   workload.kind = WorkloadKind::serving;
+  if (reader.optional("requests") == nullptr && reader.optional("file") != nullptr)
+    workload.served.requests = kAllRequests;
+  else
+    static_cast<void>(reader.required("requests"));
   const auto read = [&](std::string_view key) { read_key<ServingKeys>(reader, key, workload); };
-  for (const std::string_view key : {"requests", "file", "arrival", "prefix_tokens", "prefixes", "duplicate_prompts",
-                                     "pad_to", "seed", "kv_padding"})
+  for (const std::string_view key : {"requests", "file", "arrival", "max_concurrency", "prefix_tokens", "prefixes",
+                                     "duplicate_prompts", "pad_to", "seed", "kv_padding"})
     read(key);
   for (const std::string_view key : {"prompt_tokens", "output_tokens"}) {
     const Node* node = workload.file.empty() ? reader.required(key) : reader.optional(key);
@@ -255,8 +264,8 @@ std::vector<FileKey> slo_keys() { return keys_of<SloKeys>(); }
 
 bool is_offline_run(const Workload& workload) {
   const RequestWorkload& served = workload.served;
-  return workload.kind == WorkloadKind::serving && workload.file.empty() && served.prefix_tokens == 0 &&
-         served.duplicate_prompts == 0 && served.padding.to == PadTo::nothing &&
+  return workload.kind == WorkloadKind::serving && workload.file.empty() && !served.max_concurrency &&
+         served.prefix_tokens == 0 && served.duplicate_prompts == 0 && served.padding.to == PadTo::nothing &&
          served.arrival == ArrivalKind::all_at_once && served.prompt.kind == LengthKind::fixed &&
          served.output.kind == LengthKind::fixed;
 }

@@ -80,7 +80,7 @@ void ServingLoop::run() {
 
 void ServingLoop::run(RequestSource& source) {
   source_ = &source;
-  next_ = source.next();
+  next_ = source.next_to_serve();
   run();
   source_ = nullptr;
 }
@@ -92,7 +92,7 @@ void ServingLoop::take_from_source() {
   tokens_of_source_ += std::ssize(next_->prompt_token_ids);
   if (const auto reason = submit(*std::move(next_)))
     throw InputError("request " + std::to_string(id + 1) + ": " + *reason);
-  next_ = source_->next();
+  next_ = source_->next_to_serve();
 }
 
 void ServingLoop::queue_arrivals(Seconds now) {
@@ -212,8 +212,11 @@ void ServingLoop::record(const Sequence& sequence) {
   if (parts_.drafter != nullptr) parts_.drafter->forget(sequence.request.id);
   report_.add(sequence, parts_.records);
   report_.duration = sequence.token_times.back() - *first_arrival_;
-  if (sequence.sample == 0 && source_ != nullptr) tokens_of_source_ -= sequence.num_prompt_tokens();
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);
+  if (sequence.sample != 0 || source_ == nullptr) return;
+  tokens_of_source_ -= sequence.num_prompt_tokens();
+  source_->finished(sequence.token_times.back());
+  if (!next_) next_ = source_->next_to_serve();
 }
 
 }  // namespace dculab

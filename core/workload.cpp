@@ -111,6 +111,8 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
   const bool gamma_gaps = workload.arrival == ArrivalKind::gamma;
   if (gamma_gaps && !(workload.requests_per_second > 0)) found.emplace_back("requests_per_second: must be above 0");
   if (gamma_gaps && !(workload.burstiness > 0)) found.emplace_back("burstiness: must be above 0");
+  if (workload.max_concurrency && *workload.max_concurrency < 1)
+    found.emplace_back("max_concurrency: must be at least 1");
   if (workload.prefix_tokens < 0) found.emplace_back("prefix_tokens: must not be negative");
   if (workload.prefixes < 1) found.emplace_back("prefixes: must be at least 1");
   if (!(workload.duplicate_prompts >= 0 && workload.duplicate_prompts <= 1))
@@ -118,6 +120,12 @@ std::vector<std::string> problems(const RequestWorkload& workload) {
   if (workload.padding.to == PadTo::length && workload.padding.tokens < 1)
     found.emplace_back("pad_to: must be at least 1 token");
   if (workload.vocab_size < 2) found.emplace_back("vocab_size: must be at least 2");
+  const auto lacks_blocks = [](const RecordedRequest& each) {
+    return !each.block_ids.empty() &&
+           static_cast<std::int64_t>(each.block_ids.size()) * each.block_tokens < each.prompt_tokens;
+  };
+  if (std::ranges::any_of(workload.recorded, lacks_blocks))
+    found.emplace_back("requests: the blocks of a recorded prompt are fewer than its tokens");
   const bool recorded = workload.arrival == ArrivalKind::replay || !workload.recorded.empty();
   if (recorded && workload.recorded.size() < static_cast<std::size_t>(workload.requests))
     found.push_back("requests: " + std::to_string(workload.requests) + " asked for, but " +
@@ -142,7 +150,9 @@ RequestSource::RequestSource(RequestWorkload workload)
       output_lengths_(stream(workload_.seed, kOutputLengths)),
       tokens_(stream(workload_.seed, kTokens)),
       repeats_(stream(workload_.seed, kRepeats)),
-      padded_length_(padded_length()) {}
+      padded_length_(padded_length()) {
+  finished({}, workload_.max_concurrency.value_or(0));
+}
 
 RecordedRequest RequestSource::draw() {
   RecordedRequest drawn;
@@ -173,7 +183,13 @@ std::vector<TokenId> RequestSource::draw_prompt(const RecordedRequest& drawn) {
     std::mt19937_64 common = stream(workload_.seed, kFirstPrefix + prefix);
     fill_to(shared, common);
   }
-  if (drawn.prompt_id < 0) {
+  if (!drawn.block_ids.empty()) {
+    tokens.clear();  // blocks say what is shared
+    for (std::size_t block = 0; static_cast<int>(tokens.size()) < num_tokens; ++block) {
+      std::mt19937_64 own = prompt_stream(workload_.seed, drawn.block_ids[block]);
+      fill_to(std::min(num_tokens, static_cast<int>(block + 1) * drawn.block_tokens), own);
+    }
+  } else if (drawn.prompt_id < 0) {
     fill_to(num_tokens, tokens_);
   } else {
     std::mt19937_64 own = prompt_stream(workload_.seed, drawn.prompt_id);
@@ -213,7 +229,7 @@ void RequestSource::pad(Request& request) const {
 }
 
 std::optional<Request> RequestSource::next() {
-  if (given_ == workload_.requests) return std::nullopt;
+  if (is_exhausted()) return std::nullopt;
   const RecordedRequest drawn = draw();
   Request request;
   request.prompt_token_ids = draw_prompt(drawn);
@@ -226,6 +242,19 @@ std::optional<Request> RequestSource::next() {
   request.arrival = drawn.arrival;
   request.id = given_++;
   return request;
+}
+
+std::optional<Request> RequestSource::next_to_serve() {
+  if (workload_.max_concurrency && free_since_.empty()) return std::nullopt;
+  std::optional<Request> request = next();
+  if (!request || !workload_.max_concurrency) return request;
+  request->arrival = std::max(request->arrival, free_since_.top());
+  free_since_.pop();
+  return request;
+}
+
+void RequestSource::finished(Seconds when, int requests) {
+  for (int count = 0; workload_.max_concurrency && count < requests; ++count) free_since_.push(when);
 }
 
 }  // namespace dculab

@@ -6,6 +6,9 @@
 //                 burstier (vLLM's --request-rate and --burstiness)
 //   replay        when somebody recorded them
 //
+// With max_concurrency, a request that has arrived is sent once fewer than that are being served: its arrival is then
+// (vLLM's --max-concurrency, whose clients measure from there).
+//
 // Lengths are drawn from distributions, or those that were recorded. Times, lengths and tokens have a random stream
 // each: to change how requests arrive changes nothing else about them.
 //
@@ -15,7 +18,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,10 +45,13 @@ enum class ArrivalKind : std::uint8_t { all_at_once, gamma, replay };
 
 // One line of a recorded trace.
 struct RecordedRequest {
-  Seconds arrival;  // ascending
+  Seconds arrival{};  // ascending
   int prompt_tokens = 1;
   int output_tokens = 1;
   std::int64_t prompt_id = -1;  // requests of one id have the same prompt, as far as the shorter goes; -1: its own
+  // Or the prompt's blocks of `block_tokens` tokens, the last one perhaps shorter: those of one id are the same.
+  std::vector<std::int64_t> block_ids{};
+  int block_tokens = 0;
 };
 
 // Pad tokens in front of prompts that are shorter.
@@ -60,11 +68,12 @@ struct RequestWorkload {
   LengthDistribution prompt{};
   LengthDistribution output{};
   ArrivalKind arrival = ArrivalKind::all_at_once;
-  double requests_per_second = 1;  // gamma
-  double burstiness = 1;           // gamma
-  int prefix_tokens = 0;           // of each prompt, which is longer
-  int prefixes = 1;                // different ones, taken in turn
-  double duplicate_prompts = 0;    // share of the requests that have the prompt of the one before them
+  double requests_per_second = 1;        // gamma
+  double burstiness = 1;                 // gamma
+  std::optional<int> max_concurrency{};  // requests that are served at once, at most
+  int prefix_tokens = 0;                 // of each prompt, which is longer
+  int prefixes = 1;                      // different ones, taken in turn
+  double duplicate_prompts = 0;          // share of the requests that have the prompt of the one before them
   PromptPadding padding{};
   int vocab_size = 32000;     // tokens are below
   SamplingParams sampling{};  // of every request; each has a seed of its own, counted from this one
@@ -87,6 +96,11 @@ class RequestSource {
   // In order of arrival, with ids 0, 1, ...; nothing when all have been given out.
   [[nodiscard]] std::optional<Request> next();
 
+  // The same for who serves them: nothing, too, while max_concurrency of them have not finished.
+  [[nodiscard]] std::optional<Request> next_to_serve();
+  void finished(Seconds when, int requests = 1);
+  [[nodiscard]] bool is_exhausted() const { return given_ == workload_.requests; }
+
  private:
   [[nodiscard]] RecordedRequest draw();
   [[nodiscard]] std::vector<TokenId> draw_prompt(const RecordedRequest& drawn);
@@ -100,6 +114,8 @@ class RequestSource {
   std::vector<TokenId> prompt_before_;  // where some are repeated
   int given_ = 0;
   Seconds now_;
+  // Of max_concurrency places, the free ones; the earliest is taken first.
+  std::priority_queue<Seconds, std::vector<Seconds>, std::greater<>> free_since_;
 };
 
 }  // namespace dculab

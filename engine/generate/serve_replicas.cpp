@@ -217,6 +217,8 @@ ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& 
 ServedWorkload serve_on_replicas(ReplicaThreads& replicas, const EngineOptions& options, const ReplicaChoices& choices,
                                  const RequestWorkload& workload, const ServiceLevel& objective,
                                  const ReplicaCallbacks& callbacks) {
+  if (workload.max_concurrency)
+    throw InputError("workload.max_concurrency: replicas are sent requests as they arrive; serve with one replica");
   RequestSource source(workload);
   ServingMetrics metrics(objective);
   ReplicaCallbacks all = callbacks;

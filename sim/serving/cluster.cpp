@@ -58,14 +58,14 @@ VirtualEngine* Cluster::earliest_engine() {
   return earliest;
 }
 
-std::optional<Request> Cluster::read_next(RequestSource& source) {
-  std::optional<Request> next = source.next();
-  for (; next && next->id % one_in_ != 0; next = source.next()) {
+std::optional<Request> Cluster::read_next() {
+  std::optional<Request> next = source_->next_to_serve();
+  for (; next && next->id % one_in_ != 0; next = source_->next_to_serve()) {
     ++read_;
     (void)tokens_in_store(*next);  // what others of its kind put there, too
   }
   if (!next) {
-    if (read_ % one_in_ != 0)
+    if (source_->is_exhausted() && read_ % one_in_ != 0)
       throw InputError("workload.requests: of every " + std::to_string(one_in_) + " requests one is simulated, and " +
                        std::to_string(read_) + " do not divide by that");
     return next;
@@ -79,7 +79,8 @@ std::optional<Request> Cluster::read_next(RequestSource& source) {
 }
 
 void Cluster::run(RequestSource& source) {
-  std::optional<Request> next = read_next(source);
+  source_ = &source;
+  std::optional<Request> next = read_next();
   while (true) {
     VirtualEngine* engine = earliest_engine();
     const bool transfer_first = !on_the_way_.empty() && (!next || on_the_way_.top().arrival <= next->arrival);
@@ -92,10 +93,11 @@ void Cluster::run(RequestSource& source) {
     } else if (!transfer_first && next && comes_first(next->arrival)) {
       switch_roles(next->arrival);
       route_arrival(*std::move(next));
-      next = read_next(source);
+      next = read_next();
     } else if (engine != nullptr) {
       switch_roles(engine->now());
       engine->step();
+      if (!next) next = read_next();  // a request that finished may let another come
     } else {
       return;
     }
@@ -227,7 +229,12 @@ void Cluster::finish(Replica& replica, std::size_t engine, const Sequence& seque
     if (has_answer(sequence, found->second)) return send(replica, engine, sequence, found->second);
     prefilled_.erase(found);
   }
+  answered(sequence);
+}
+
+void Cluster::answered(const Sequence& sequence) {
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);
+  if (sequence.sample == 0) source_->finished(sequence.token_times.back(), one_in_);
 }
 
 void Cluster::send(Replica& replica, std::size_t engine, const Sequence& sequence, Prefilled& prefilled) {
@@ -244,7 +251,7 @@ void Cluster::finish_decode(const Sequence& sequence) {
   const auto found = prefilled_.find(sequence.request.id);
   const Sequence whole = joined(sequence, found->second);
   prefilled_.erase(found);
-  if (callbacks_.on_finished) callbacks_.on_finished(whole);
+  answered(whole);
 }
 
 }  // namespace dculab::sim

@@ -85,7 +85,7 @@ class Cluster {
   void switch_role(Replica& replica);
   [[nodiscard]] Replica& replica_of(const VirtualEngine& engine);
   [[nodiscard]] VirtualEngine* earliest_engine();
-  [[nodiscard]] std::optional<Request> read_next(RequestSource& source);
+  [[nodiscard]] std::optional<Request> read_next();
   void arrive(Transfer transfer);
   void route_arrival(Request request);
   struct Chosen {
@@ -101,9 +101,11 @@ class Cluster {
   void finish(Replica& replica, std::size_t engine, const Sequence& sequence);
   void send(Replica& replica, std::size_t engine, const Sequence& sequence, Prefilled& prefilled);
   void finish_decode(const Sequence& sequence);
+  void answered(const Sequence& whole);
 
   const EngineParts& parts_;
   ClusterCallbacks callbacks_;
+  RequestSource* source_ = nullptr;
   std::deque<Replica> replicas_;
   std::vector<VirtualEngine*> engines_;
   Pool arrivals_, transfers_;  // who takes new requests, who takes prompts that others computed

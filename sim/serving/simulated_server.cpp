@@ -147,7 +147,7 @@ std::vector<std::string> problems(const SimulatedServer& server) {
 }
 
 ServingRun simulate(const SimulatedServer& server, const RequestWorkload& workload, const ServiceLevel& objective,
-                    const std::function<void(const ServedStep&, int engine)>& on_step) {
+                    const ClusterCallbacks& callbacks) {
   ServingRun run;
   run.one_in = one_in(server.deployment);
   run.metrics = ServingMetrics(objective, run.one_in);
@@ -163,12 +163,13 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
                           .few_heads = server.few_heads ? &*server.few_heads : nullptr};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
-  const auto add = [&run, &alone](const Sequence& sequence) {
+  const auto add = [&run, &alone, &callbacks](const Sequence& sequence) {
     std::optional<Seconds> latency;
     if (alone) latency = alone->latency(sequence.num_prompt_tokens(), sequence.num_generated());
     run.metrics.add(sequence, latency);
+    if (callbacks.on_finished) callbacks.on_finished(sequence);
   };
-  Cluster cluster(parts, {.on_finished = add, .on_step = on_step});
+  Cluster cluster(parts, {.on_finished = add, .on_step = callbacks.on_step});
   RequestSource source(workload);
   cluster.run(source);
   std::vector<ServingTimeline> timelines;

@@ -71,10 +71,9 @@ struct ServingRun {
 // Everything that keeps the server from running the model; empty when nothing does.
 [[nodiscard]] std::vector<std::string> problems(const SimulatedServer& server);
 
-// Serves the whole workload. `on_step` sees each step when it is done. Preconditions: problems() of both are empty.
-// Throws InputError for a request that can never be served.
+// Serves the whole workload. `callbacks` see each step, and each request, when it is done. Preconditions: problems() of
+// both are empty. Throws InputError for a request that can never be served.
 [[nodiscard]] ServingRun simulate(const SimulatedServer& server, const RequestWorkload& workload,
-                                  const ServiceLevel& objective = {},
-                                  const std::function<void(const ServedStep&, int engine)>& on_step = {});
+                                  const ServiceLevel& objective = {}, const ClusterCallbacks& callbacks = {});
 
 }  // namespace dculab::sim

@@ -21,7 +21,8 @@ namespace {
 
 [[nodiscard]] int batch_of(const config::Scenario& scenario, const EngineOptions& options) {
   if (scenario.workload.kind == config::WorkloadKind::step) return scenario.workload.batch;
-  return std::min(options.max_num_seqs, static_cast<int>(scenario.workload.served.requests));
+  const int requests = scenario.workload.served.requests;
+  return requests == config::kAllRequests ? options.max_num_seqs : std::min(options.max_num_seqs, requests);
 }
 
 // Choices that are neither batch nor draft.

@@ -28,7 +28,7 @@ namespace {
   done.choices = asked.point->choices;
   done.slo = scenario.slo;
   const RequestWorkload workload = resolve_requests(scenario, server.model);
-  done.run = sim::simulate(server, workload, scenario.slo, on_step);
+  done.run = sim::simulate(server, workload, scenario.slo, {.on_finished = options.on_finished, .on_step = on_step});
   done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
   done.trust = sim::step_confidence(server, sample.batches());
   done.figures = compared_figures(done.run.metrics, done.run.num_steps);
@@ -55,7 +55,7 @@ sim::Prices step_prices(const std::vector<const Simulation*>& simulations) {
 
 std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points, const SimulateOptions& options) {
   std::vector<Simulation> all(points.size());
-  const bool alone = options.meter != nullptr || options.on_step;
+  const bool alone = options.meter != nullptr || options.on_step || options.on_finished;
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto make_worker = [&]() -> sim::ChunkWorker {
     return [&](std::uint64_t index) {

@@ -52,10 +52,11 @@ struct SimulateOptions {
   int threads = 0;                                                         // 0: all cores
   const ServingMeter* meter = nullptr;                                     // null: nothing is measured
   std::function<void(const ServedStep&, int engine)> on_step{};            // may be empty
+  std::function<void(const Sequence&)> on_finished{};                      // may be empty
   std::function<void(const std::string& label, double share)> progress{};  // may be empty
 };
 
-// Each of them, in their order. Where there is a meter or on_step, one after the other. Throws InputError.
+// Each of them, in their order. Where there is a meter, on_step or on_finished, one after the other. Throws InputError.
 [[nodiscard]] std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& points,
                                                       const SimulateOptions& options);
 

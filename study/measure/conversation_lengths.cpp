@@ -2,12 +2,24 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace dculab::study {
+namespace {
+
+// Without a tokenizer by length: English has about 4 bytes a token in today's vocabularies.
+[[nodiscard]] int count_tokens(const engine::Tokenizer* tokenizer, const std::string& text,
+                               engine::SpecialTokens special) {
+  constexpr std::size_t kBytesPerToken = 4;
+  if (tokenizer == nullptr) return static_cast<int>((text.size() + kBytesPerToken - 1) / kBytesPerToken);
+  return static_cast<int>(tokenizer->encode(text, special).size());
+}
+
+}  // namespace
 
 std::vector<SampledConversation> sample_conversations(std::span<const config::Exchange> conversations,
-                                                      const engine::Tokenizer& tokenizer,
+                                                      const engine::Tokenizer* tokenizer,
                                                       const ConversationLimits& limits, int num_prompts,
                                                       std::uint64_t seed) {
   std::vector<std::size_t> order(conversations.size());
@@ -19,8 +31,8 @@ std::vector<SampledConversation> sample_conversations(std::span<const config::Ex
   for (const std::size_t index : order) {
     if (static_cast<int>(sampled.size()) == num_prompts) break;
     const config::Exchange& each = conversations[index];
-    const auto prompt_tokens = static_cast<int>(tokenizer.encode(each.prompt, engine::SpecialTokens::add).size());
-    const auto answer_tokens = static_cast<int>(tokenizer.encode(each.answer, engine::SpecialTokens::omit).size());
+    const int prompt_tokens = count_tokens(tokenizer, each.prompt, engine::SpecialTokens::add);
+    const int answer_tokens = count_tokens(tokenizer, each.answer, engine::SpecialTokens::omit);
     if (prompt_tokens < limits.least_tokens || answer_tokens < limits.least_tokens) continue;
     if (prompt_tokens > limits.most_prompt_tokens || prompt_tokens + answer_tokens > longest) continue;
     sampled.push_back({each.prompt, prompt_tokens, answer_tokens});
@@ -30,11 +42,12 @@ std::vector<SampledConversation> sample_conversations(std::span<const config::Ex
 
 std::vector<RecordedRequest> conversation_lengths(const ConversationRequests& asked) {
   const std::vector<config::Exchange> conversations = config::read_conversations_file(asked.file);
-  const engine::Tokenizer tokenizer = engine::Tokenizer::load(asked.tokenizer);
+  std::optional<engine::Tokenizer> tokenizer;
+  if (!asked.tokenizer.empty()) tokenizer = engine::Tokenizer::load(asked.tokenizer);
   const ConversationLimits limits{.max_position_embeddings = asked.max_position_embeddings};
   std::vector<RecordedRequest> lengths;
   for (const SampledConversation& each :
-       sample_conversations(conversations, tokenizer, limits, asked.requests, asked.seed))
+       sample_conversations(conversations, tokenizer ? &*tokenizer : nullptr, limits, asked.requests, asked.seed))
     lengths.push_back({{}, each.prompt_tokens, each.answer_tokens});
   return lengths;
 }

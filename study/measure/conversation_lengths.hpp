@@ -28,9 +28,9 @@ struct SampledConversation {
   int answer_tokens = 0;
 };
 
-// In random order, `num_prompts` at most.
+// In random order, `num_prompts` at most. Without a tokenizer 4 bytes are taken for a token.
 [[nodiscard]] std::vector<SampledConversation> sample_conversations(std::span<const config::Exchange> conversations,
-                                                                    const engine::Tokenizer& tokenizer,
+                                                                    const engine::Tokenizer* tokenizer,
                                                                     const ConversationLimits& limits, int num_prompts,
                                                                     std::uint64_t seed);
 

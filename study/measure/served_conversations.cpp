@@ -38,7 +38,7 @@ struct Conversations {
                                                                 const ModelShape& shape) {
   std::vector<engine::TextRequest> requests;
   for (SampledConversation& each :
-       sample_conversations(conversations, tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
+       sample_conversations(conversations, &tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
                             question.num_prompts, question.seed))
     requests.push_back(
         {.prompt = std::move(each.prompt), .max_tokens = each.answer_tokens, .eos = EosHandling::ignore});

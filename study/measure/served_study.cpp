@@ -205,8 +205,8 @@ struct Expected {
   server.machine = machine;
   const ServiceLevel& slo = served.point->scenario.slo;
   sim::StepSample sample(sim::kSampledSteps);
-  const sim::ServingRun run =
-      sim::simulate(server, served.workload, slo, [&sample](const ServedStep& step, int) { sample.add(step); });
+  const sim::ServingRun run = sim::simulate(server, served.workload, slo,
+                                            {.on_step = [&sample](const ServedStep& step, int) { sample.add(step); }});
   Expected expected{compared_figures(run.metrics, run.num_steps), {}, run.head_sets};
   expected.intervals = serving_intervals(server, served.workload, slo, sim::step_confidence(server, sample.batches()),
                                          expected.figures, 0);

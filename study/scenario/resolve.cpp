@@ -82,6 +82,9 @@ std::vector<std::string> model_notes(const config::Scenario& scenario) {
       if (std::ranges::find(notes, text) == notes.end()) notes.push_back(std::move(text));
     }
   }
+  if (counted_by_length(scenario))
+    notes.push_back(scenario.model.name +
+                    " has no tokenizer.json: conversations are counted by their length, a token for every 4 bytes");
   return notes;
 }
 

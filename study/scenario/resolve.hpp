@@ -20,7 +20,8 @@ void refuse_written_inputs(const config::Scenario& scenario);
 // The same of a model that was read before.
 [[nodiscard]] ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read);
 
-// What was assumed of the scenario's models, and what of them is not counted, each once: see ModelShape::notes.
+// What was assumed of the scenario's models, and what of them is not counted, each once (ModelShape::notes); and how
+// conversations are counted.
 [[nodiscard]] std::vector<std::string> model_notes(const config::Scenario& scenario);
 
 // A machine by name or file. Throws InputError.

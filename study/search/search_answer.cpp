@@ -18,8 +18,8 @@ namespace {
 // Some of the steps that serve the requests.
 [[nodiscard]] std::vector<Batch> served_steps(const SweepCase& asked, const sim::SimulatedServer& server) {
   sim::StepSample sample(sim::kSampledSteps);
-  static_cast<void>(
-      sim::simulate(server, asked.requests, {}, [&sample](const ServedStep& step, int) { sample.add(step); }));
+  static_cast<void>(sim::simulate(server, asked.requests, {},
+                                  {.on_step = [&sample](const ServedStep& step, int) { sample.add(step); }}));
   return sample.batches();
 }
 

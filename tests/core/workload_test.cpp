@@ -182,6 +182,24 @@ TEST_CASE("a share of the requests repeats the prompt before, and the others sta
   for (const Request& request : all_of(workload)) CHECK(request.prompt_token_ids == bare.front().prompt_token_ids);
 }
 
+TEST_CASE("with max_concurrency a request is sent when one before it has finished", "[workload]") {
+  RequestWorkload workload{.requests = 5, .max_concurrency = 2};
+  RequestSource source(workload);
+  CHECK(source.next_to_serve()->arrival == Seconds(0));
+  CHECK(source.next_to_serve()->arrival == Seconds(0));
+  CHECK_FALSE(source.next_to_serve());
+  source.finished(Seconds(3));
+  CHECK(source.next_to_serve()->arrival == Seconds(3));
+  CHECK_FALSE(source.next_to_serve());
+  source.finished(Seconds(4), 2);
+  CHECK(source.next_to_serve()->arrival == Seconds(4));
+  CHECK_FALSE(source.is_exhausted());
+  CHECK(source.next_to_serve()->id == 4);
+  CHECK(source.is_exhausted());
+  CHECK_FALSE(source.next_to_serve());
+  CHECK(all_of(workload).size() == 5);
+}
+
 TEST_CASE("recorded requests with one prompt_id ask the same", "[workload]") {
   RequestWorkload workload{.requests = 4, .arrival = ArrivalKind::replay};
   workload.recorded = {{Seconds(0), 10, 3, 5}, {Seconds(1), 10, 3, 6}, {Seconds(2), 12, 3, 5}, {Seconds(3), 10, 3}};
@@ -190,6 +208,26 @@ TEST_CASE("recorded requests with one prompt_id ask the same", "[workload]") {
   CHECK(prompt(0) != prompt(1));
   CHECK(prompt(0) != prompt(3));
   CHECK(std::ranges::equal(prompt(0), std::span(requests[2].prompt_token_ids).first(10)));
+}
+
+TEST_CASE("recorded blocks of one id are the same tokens, whoever has them", "[workload]") {
+  RequestWorkload workload{.requests = 3, .arrival = ArrivalKind::replay};
+  workload.recorded = {{.prompt_tokens = 40, .block_ids = {7, 8, 9}, .block_tokens = 16},
+                       {.prompt_tokens = 37, .block_ids = {7, 8, 5}, .block_tokens = 16},
+                       {.prompt_tokens = 20, .block_ids = {8, 7}, .block_tokens = 16}};
+  const auto requests = all_of(workload);
+  const auto block = [&](std::size_t request, std::size_t begin, std::size_t size) {
+    const auto& tokens = requests[request].prompt_token_ids;
+    return std::vector<TokenId>(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                                tokens.begin() + static_cast<std::ptrdiff_t>(begin + size));
+  };
+  CHECK(requests[1].prompt_token_ids.size() == 37);
+  CHECK(block(0, 0, 32) == block(1, 0, 32));
+  CHECK(block(0, 32, 5) != block(1, 32, 5));
+  CHECK(block(2, 0, 16) == block(0, 16, 16));
+  CHECK(block(2, 16, 4) == block(0, 0, 4));
+  workload.recorded[2].block_ids = {8};
+  CHECK_THAT(problems(workload).front(), ContainsSubstring("blocks of a recorded prompt"));
 }
 
 TEST_CASE("a workload that makes no sense is refused in words", "[workload]") {

@@ -1,5 +1,6 @@
 // Clusters over many requests: one replica is the server alone, step by step; bursts into little memory end once each.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "model/plan_step.hpp"
@@ -65,12 +66,45 @@ TEST_CASE("a single replica takes the very steps of a serving loop alone", "[clu
     SimulatedServer one{linked(), llama_2_7b(), small_steps(), 60};
     one.options.enable_prefix_caching = rate > 10;
     std::vector<TimedStep> steps;
-    const ServingRun run = simulate(one, small_bursts(300, rate), {}, [&](const ServedStep& step, int engine) {
+    const auto see = [&](const ServedStep& step, int engine) {
       CHECK(engine == 0);
       steps.push_back(timed(step));
-    });
+    };
+    const ServingRun run = simulate(one, small_bursts(300, rate), {}, {.on_step = see});
     CHECK(steps == steps_of_one_loop(one, small_bursts(300, rate)));
     CHECK((run.num_preemptions > 0) == (rate > 10));
+  }
+}
+
+TEST_CASE("clients with max_concurrency have no more requests open, on every kind of cluster", "[cluster]") {
+  constexpr int kOpen = 6;
+  RequestWorkload workload = small_bursts(240, 1000);
+  workload.max_concurrency = kOpen;
+  SimulatedServer one{linked(), llama_2_7b(), small_steps(), 200};
+  std::vector<TimedStep> steps;
+  (void)simulate(one, workload, {}, {.on_step = [&](const ServedStep& step, int) { steps.push_back(timed(step)); }});
+  CHECK(steps == steps_of_one_loop(one, workload));
+
+  const ModelShape model = llama_2_7b();
+  const EngineOptions options = small_steps();
+  const Machine machine = linked();
+  for (const Deployment& deployment :
+       {Deployment{}, Deployment{.data_parallel_size = 3}, Deployment{.pipeline_parallel_size = 2},
+        Deployment{.prefill_replicas = 1, .decode_replicas = 2}}) {
+    const EngineParts parts{machine, model, options, deployment, 200, 20};
+    std::vector<std::pair<Seconds, int>> changes;  // of the number that is open
+    Cluster cluster(parts, {.on_finished = [&](const Sequence& each) {
+                      const Seconds sent = each.request.arrival - each.request.reading;
+                      changes.emplace_back(sent, 1);
+                      changes.emplace_back(each.token_times.back(), -1);
+                    }});
+    RequestSource source(workload);
+    cluster.run(source);
+    std::ranges::sort(changes);  // who ends comes before who begins at that time
+    int open = 0, most = 0;
+    for (const auto& [time, change] : changes) most = std::max(most, open += change);
+    CHECK(changes.size() == 480);
+    CHECK(most == kOpen);
   }
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("prompts that arrive do not hold up who decodes", "[cluster]") {
     for (const SequenceSlice& slice : step.plan.batch.sequences) mixed += slice.phase != expected;
     if (engine >= 2) longest_decode = std::max(longest_decode, step.end - step.begin);
   };
-  const ServingRun apart = simulate(small_server(two_pools(2, 2)), poisson_requests(120, 2, 60), {}, see);
+  const ServingRun apart = simulate(small_server(two_pools(2, 2)), poisson_requests(120, 2, 60), {}, {.on_step = see});
   CHECK(mixed == 0);
   CHECK(longest_decode < apart.metrics.ttft().smallest());
   // All but the first of a request's gaps are decode steps, waited for by one step at most.

@@ -72,12 +72,13 @@ TEST_CASE("a step of both sets reads the model twice", "[groups_by_load]") {
   Seconds previous_end;
   HeadSet previous = HeadSet::few;
   std::int64_t both = 0;
-  const ServingRun run = simulate(server, loads(), {}, [&](const ServedStep& step, int) {
-    const HeadSet set = step.plan.batch.head_set;
-    CHECK(step.end - step.begin > reading);
-    if (set == HeadSet::few && previous == HeadSet::many && step.begin == previous_end) ++both;
-    previous = set, previous_end = step.end;
-  });
+  const ServingRun run = simulate(server, loads(), {}, {.on_step = [&](const ServedStep& step, int) {
+                                    const HeadSet set = step.plan.batch.head_set;
+                                    CHECK(step.end - step.begin > reading);
+                                    if (set == HeadSet::few && previous == HeadSet::many && step.begin == previous_end)
+                                      ++both;
+                                    previous = set, previous_end = step.end;
+                                  }});
   CHECK(run.head_sets.requests[0] > 0);
   CHECK(run.head_sets.requests[1] > 0);
   CHECK(run.head_sets.requests[0] + run.head_sets.requests[1] == run.metrics.requests());
@@ -120,10 +121,10 @@ TEST_CASE("steps of both sets are predicted again as what they are", "[groups_by
   const SimulatedServer server = with_two_sets(kRule);
   StepSample sample(4096);
   Seconds total;
-  static_cast<void>(simulate(server, loads(), {}, [&](const ServedStep& step, int) {
-    sample.add(step);
-    total += step.end - step.begin;
-  }));
+  static_cast<void>(simulate(server, loads(), {}, {.on_step = [&](const ServedStep& step, int) {
+                               sample.add(step);
+                               total += step.end - step.begin;
+                             }}));
   const auto is_few = [](const Batch& batch) { return batch.head_set == HeadSet::few; };
   REQUIRE(std::ranges::any_of(sample.batches(), is_few));
   Seconds again;

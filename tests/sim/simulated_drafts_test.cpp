@@ -78,16 +78,17 @@ TEST_CASE("blocks of drafts are within the pool, and given back", "[simulate]") 
     server.num_blocks = blocks;
     int most = 0, last_used = -1;
     std::int64_t tokens = 0;
-    const ServingRun run = simulate(server, requests_of(40, 100, 120), {}, [&](const ServedStep& step, int /*engine*/) {
-      const BlockPool& pool = step.scheduler.pool();
-      last_used = pool.num_blocks() - pool.num_free();
-      most = std::max(most, last_used);
-      tokens += static_cast<std::int64_t>(step.scheduler.sampled().size()) + step.drafts.num_accepted_tokens;
-      for (const SequenceSlice& slice : step.plan.batch.sequences) {
-        CHECK(slice.num_draft_tokens <= 7);
-        CHECK(slice.num_logits <= slice.num_new_tokens);
-      }
-    });
+    const ServingRun run = simulate(
+        server, requests_of(40, 100, 120), {}, {.on_step = [&](const ServedStep& step, int /*engine*/) {
+          const BlockPool& pool = step.scheduler.pool();
+          last_used = pool.num_blocks() - pool.num_free();
+          most = std::max(most, last_used);
+          tokens += static_cast<std::int64_t>(step.scheduler.sampled().size()) + step.drafts.num_accepted_tokens;
+          for (const SequenceSlice& slice : step.plan.batch.sequences) {
+            CHECK(slice.num_draft_tokens <= 7);
+            CHECK(slice.num_logits <= slice.num_new_tokens);
+          }
+        }});
     CHECK(run.metrics.output_tokens() == 40 * 120);
     CHECK(tokens >= 40 * 120);  // accepted ones that an answer had no room for are not kept
     CHECK(most <= blocks);

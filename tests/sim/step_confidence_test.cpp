@@ -20,7 +20,8 @@ namespace {
 
 std::vector<Batch> steps_of(const SimulatedServer& server) {
   StepSample sample(16);
-  (void)simulate(server, requests_of(30, 200, 40), {}, [&](const ServedStep& step, int) { sample.add(step); });
+  (void)simulate(server, requests_of(30, 200, 40), {},
+                 {.on_step = [&](const ServedStep& step, int) { sample.add(step); }});
   return sample.batches();
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("a sampled step is as cold as the one that was taken", "[simulate]") {
   RequestWorkload workload = requests_of(20, 50, 10);
   workload.arrival = ArrivalKind::gamma;
   workload.requests_per_second = 1;
-  (void)simulate(server, workload, {}, on_step);
+  (void)simulate(server, workload, {}, {.on_step = on_step});
   const auto all = [&] {
     const std::vector<Seconds> times = phase_times(server, sample.batches());
     return std::accumulate(times.begin(), times.end(), Seconds{});
@@ -57,7 +57,7 @@ TEST_CASE("sampled steps are spread over the whole run, and take again what they
         taken.push_back(step.result.duration);
         batches.push_back({step.plan.batch.sequences, {}, {}, {}});
       };
-      const ServingRun run = simulate(server, requests_of(30, 200, 40), {}, on_step);
+      const ServingRun run = simulate(server, requests_of(30, 200, 40), {}, {.on_step = on_step});
       const std::size_t kept = sample.batches().size();
       CHECK(kept <= most);
       CHECK(2 * kept >= std::min(most, batches.size()));

@@ -43,11 +43,36 @@ TEST_CASE("conversations have the lengths that a tokenizer counts") {
 }
 
 TEST_CASE("conversations are refused where nothing counts them") {
-  const config::Scenario tiny = recorded_scenario("dculab-tiny"), shape_alone = recorded_scenario("llama-3-8b");
+  const config::Scenario tiny = recorded_scenario("dculab-tiny");
   CHECK_THROWS_WITH(resolve_requests(tiny, resolve_model(tiny)), ContainsSubstring("which this program does without"));
-  const Counter counter(reported);
-  CHECK_THROWS_WITH(resolve_requests(shape_alone, resolve_model(shape_alone)),
-                    ContainsSubstring("llama-3-8b has no tokenizer.json"));
+}
+
+TEST_CASE("conversations of a model without a tokenizer are counted by their length, which is said") {
+  const config::Scenario shape_alone = recorded_scenario("llama-3-8b"), tiny = recorded_scenario("dculab-tiny");
+  const Counter counter([](const ConversationRequests& asked) {
+    CHECK(asked.tokenizer.empty());
+    return std::vector<RecordedRequest>{{{}, 1, 1}, {{}, 1, 1}};
+  });
+  CHECK(resolve_requests(shape_alone, resolve_model(shape_alone)).recorded.size() == 2);
+  CHECK(counted_by_length(shape_alone));
+  CHECK_FALSE(counted_by_length(tiny));
+  CHECK_THAT(model_notes(shape_alone).back(), ContainsSubstring("a token for every 4 bytes"));
+}
+
+TEST_CASE("without a number of requests all of the file's are served") {
+  const config::Scenario scenario = config::read_scenario(
+      "s.yaml", config::parse_value("s.yaml",
+                                    "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: z100\n"
+                                    "workload: {file: " DCULAB_SOURCE_DIR
+                                    "/tests/data/foreign/traces/CUT_mooncake_conversation_trace_300.jsonl, "
+                                    "arrival: replay}\n"));
+  CHECK(resolve_requests(scenario, resolve_model(scenario)).requests == 300);
+  CHECK_THROWS_WITH(
+      config::read_scenario("s.yaml", config::parse_value("s.yaml",
+                                                          "schema: dculab/scenario/1\nquestion: q\nmodel: "
+                                                          "llama-3-8b\nmachine: z100\nworkload: "
+                                                          "{prompt_tokens: 5, output_tokens: 5}\n")),
+      ContainsSubstring("workload.requests: missing"));
 }
 
 }  // namespace
