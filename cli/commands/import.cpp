@@ -27,7 +27,7 @@ struct ImportCommand {
 
 [[nodiscard]] config::Profiler parse_profiler(const std::string& text) {
   using enum config::Profiler;
-  for (const config::Profiler each : {rocprof, rocprofv3, hipprof, nsys})
+  for (const config::Profiler each : {rocprof, rocprofv3, hipprof, nsys, pytorch})
     if (text == name(each)) return each;
   return automatic;
 }
@@ -54,16 +54,17 @@ void run_import(const ImportCommand& command) {
 void add_import(CLI::App& app) {
   CLI::App* command = app.add_subcommand("import", "Turn a GPU profiler's kernels into a trace");
   auto import = std::make_shared<ImportCommand>();
-  reads(command->add_option("file", import->question.profile, "What rocprof, rocprofv3, hipprof or nsys recorded"));
+  reads(command->add_option("file", import->question.profile,
+                            "What rocprof, rocprofv3, hipprof, nsys or PyTorch recorded"));
   add_step_choices(*command, import->step);
   for (const char* option : {"--model", "--machine"}) command->get_option(option)->required(false);
   command
       ->add_option("--new-tokens", import->question.new_tokens,
                    "Prefill: new tokens per sequence, if not the whole context")
       ->check(at_least(1));
-  command->add_option("--profiler", import->profiler, "Profiler that wrote the file; auto: found from the columns")
-      ->check(CLI::IsMember({"auto", "rocprof", "rocprofv3", "hipprof", "nsys"}))
-      ->option_text("auto|rocprof|rocprofv3|hipprof|nsys [auto]");
+  command->add_option("--profiler", import->profiler, "Profiler that wrote the file; auto: found from its content")
+      ->check(CLI::IsMember({"auto", "rocprof", "rocprofv3", "hipprof", "nsys", "pytorch"}))
+      ->option_text("auto|rocprof|rocprofv3|hipprof|nsys|pytorch [auto]");
   command
       ->add_option("--growth", import->question.growth,
                    "Tokens the context grows by per step; 1 in decode, 0 in prefill")

@@ -16,7 +16,7 @@ struct Layout {
   std::string_view how_to_record;
 };
 
-constexpr std::array<Layout, 4> kLayouts{{
+constexpr std::array<Layout, 5> kLayouts{{
     {.profiler = Profiler::nsys,
      .name = {"Name"},
      .begin = {"Start"},
@@ -34,7 +34,7 @@ constexpr std::array<Layout, 4> kLayouts{{
      .device = {"Agent_Id"},
      .kind = {"Kind"},
      .own = {"Kind"},
-     .how_to_record = "rocprofv3 --kernel-trace --output-format csv -- PROGRAM"},
+     .how_to_record = "rocprofv3 --kernel-trace -- PROGRAM, and give the *_results.db"},
     {.profiler = Profiler::rocprof,
      .name = {"KernelName", "Kernel_Name"},  // rocprof 1, rocprof 2
      .begin = {"BeginNs", "Start_Timestamp"},
@@ -53,6 +53,15 @@ constexpr std::array<Layout, 4> kLayouts{{
      .kind = {},
      .own = {},
      .how_to_record = "hipprof --hip-trace --output-type 0 -o run PROGRAM, and give run.json"},
+    {.profiler = Profiler::pytorch,  // writes no table
+     .name = {},
+     .begin = {},
+     .end = {},
+     .duration = {},
+     .device = {},
+     .kind = {},
+     .own = {},
+     .how_to_record = "torch.profiler's export_chrome_trace, which vLLM and SGLang do while their profiler is on"},
 }};
 
 constexpr std::array<std::string_view, 4> kSummaryColumns{"TotalDurationNs", "Total Time (ns)", "Instances", "Calls"};

@@ -7,9 +7,11 @@
 
 #include "config/csv_text.hpp"
 #include "config/map_reader.hpp"
-#include "config/profile/hipprof_json.hpp"
 #include "config/profile/profile_columns.hpp"
+#include "config/profile/profile_database.hpp"
+#include "config/profile/trace_events.hpp"
 #include "fields/printable_text.hpp"
+#include "files/gzip.hpp"
 #include "files/input.hpp"
 
 namespace dculab::config {
@@ -53,7 +55,7 @@ KernelRecord read_record(const CsvRecord& record, const ProfileColumns& columns)
 
 std::string name_list(Profiler profiler) {
   if (profiler != Profiler::automatic) return std::string(name(profiler));
-  return "rocprof, rocprofv3, hipprof or nsys";
+  return "rocprof, rocprofv3, hipprof, nsys or PyTorch";
 }
 
 [[noreturn]] void refuse_summary(const std::string& file, int line, Profiler profiler) {
@@ -128,6 +130,8 @@ std::string_view name(Profiler profiler) {
       return "hipprof";
     case Profiler::nsys:
       return "nsys";
+    case Profiler::pytorch:
+      return "pytorch";
   }
   return "";
 }
@@ -135,18 +139,25 @@ std::string_view name(Profiler profiler) {
 Profile read_profile(const std::string& file, const std::string& text, Profiler profiler) {
   Profile profile;
   profile.file = file;
-  if (is_hipprof_json(text)) {
-    if (profiler != Profiler::automatic && profiler != Profiler::hipprof)
-      throw InputError(file, "is JSON, but " + std::string(name(profiler)) +
-                                 " is read from CSV: " + std::string(how_to_record(profiler)));
-    profile.profiler = Profiler::hipprof;
-    profile.kernels = read_hipprof_json(file, text);
+  if (is_database(text)) {
+    DatabaseKernels found = read_profile_database(file, text);
+    profile.profiler = found.profiler;
+    profile.kernels = std::move(found.kernels);
+  } else if (is_json(text)) {
+    TraceEvents found = read_trace_events(file, text);
+    profile.profiler = found.profiler;
+    profile.kernels = std::move(found.kernels);
+  } else if (profiler == Profiler::pytorch) {
+    throw InputError(file, "is no trace of PyTorch's profiler; record with " + std::string(how_to_record(profiler)));
   } else {
     CsvReader reader(text);
     const ProfileColumns columns = read_header(file, reader, profiler);
     profile.profiler = columns.profiler;
     read_rows(file, reader, columns, profile);
   }
+  if (profiler != Profiler::automatic && profile.profiler != profiler)
+    throw InputError(file, "is a profile of " + std::string(name(profile.profiler)) + ", not of " +
+                               std::string(name(profiler)) + ": " + std::string(how_to_record(profiler)));
   if (profile.kernels.empty()) throw InputError(file, "no kernel in the table; profile a run that uses the device");
   refuse_several_devices(profile);
   std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
@@ -155,7 +166,8 @@ Profile read_profile(const std::string& file, const std::string& text, Profiler 
 }
 
 Profile read_profile_file(const std::string& path, Profiler profiler) {
-  return read_profile(path, files::read_text_or_pipe(path, kLargestProfile), profiler);
+  return read_profile(path, files::unpacked(path, files::read_text_or_pipe(path, kLargestProfile), kLargestProfile),
+                      profiler);
 }
 
 }  // namespace dculab::config

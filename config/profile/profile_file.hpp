@@ -1,10 +1,12 @@
-// What a GPU profiler recorded: every kernel with its begin and end, from the table that each profiler writes.
+// What a GPU profiler recorded: every kernel with its begin and end, from the table, trace or database that each
+// profiler writes. Any of them may be packed by gzip.
 //
 //   rocprof    results.csv of `rocprof --timestamp on` or `--stats`
-//   rocprofv3  *_kernel_trace.csv of `rocprofv3 --kernel-trace --output-format csv`
+//   rocprofv3  *_results.db of `rocprofv3 --kernel-trace` (rocpd), or *_kernel_trace.csv of --output-format csv
 //   hipprof    the JSON of `hipprof --hip-trace --output-type 0`, the CSV of `hipprof --pmc --pmc-type 3`, or the table
 //              HIPOPS of its database as CSV
-//   nsys       `nsys stats --report cuda_gpu_trace --format csv`
+//   nsys       `nsys export --type sqlite`, or `nsys stats --report cuda_gpu_trace --format csv`
+//   pytorch    *.pt.trace.json of torch.profiler, vLLM and SGLang
 //
 // Columns are found by name, in any order; which names, and where they are documented: docs/reference/import.md.
 #pragma once
@@ -18,7 +20,7 @@
 
 namespace dculab::config {
 
-enum class Profiler : std::uint8_t { automatic, rocprof, rocprofv3, hipprof, nsys };
+enum class Profiler : std::uint8_t { automatic, rocprof, rocprofv3, hipprof, nsys, pytorch };
 [[nodiscard]] std::string_view name(Profiler profiler);
 
 // One execution of a kernel, or a copy, on the device. Times are on the profiler's clock.
@@ -38,8 +40,8 @@ struct Profile {
   std::vector<KernelRecord> kernels;  // by begin
 };
 
-// Profiler::automatic tells them apart by their columns. Throws InputError with every problem as file:line; also where
-// the file is a summary without times of single kernels, or holds kernels of several devices.
+// `text`: unpacked. Profiler::automatic tells them apart by their content. Throws InputError with every problem as
+// file:line; also where the file is a summary without times of single kernels, or holds kernels of several devices.
 [[nodiscard]] Profile read_profile(const std::string& file, const std::string& text, Profiler profiler);
 [[nodiscard]] Profile read_profile_file(const std::string& path, Profiler profiler);
 

@@ -117,7 +117,59 @@ TEST_CASE("kernels are put in order of their begin") {
   CHECK(profile.kernels.front().line == 3);
 }
 
-TEST_CASE("JSON that is no trace of hipprof is refused") {
+TEST_CASE("PyTorch's traces have microseconds, packed or not, to the nanosecond") {
+  const std::string event =
+      R"({"ph":"X","cat":"kernel","name":"k","ts":4203669603454.206,"dur":22.4419,"args":{"device":2}})";
+  const Profile one =
+      profile_from("{\"traceEvents\": [" + event + R"(, {"ph":"X","cat":"cpu_op","name":"o","ts":1,"dur":2},
+      {"ph":"X","cat":"gpu_user_annotation","name":"step","ts":1,"dur":9}]})");
+  CHECK(one.profiler == Profiler::pytorch);
+  REQUIRE(one.kernels.size() == 1);
+  CHECK(one.kernels[0].begin_ns == 4203669603454206);
+  CHECK(one.kernels[0].end_ns == 4203669603454206 + 22441);
+  CHECK(one.kernels[0].device == "2");
+
+  const auto foreign = [](const std::string& name) {
+    return read_profile_file(DCULAB_SOURCE_DIR "/tests/data/foreign/profiles/" + name, Profiler::automatic);
+  };
+  const Profile sglang = foreign("kineto_sglang_qwen3-8b_decode.json.gz");
+  CHECK(sglang.profiler == Profiler::pytorch);
+  CHECK(sglang.kernels.size() == 558);
+  CHECK(sglang.kernels[0].begin_ns == 4909914216285224);
+  CHECK(foreign("kineto_vllm_decode_full_graph_execution.json.gz").kernels.size() == 434);
+  CHECK(foreign("kineto_mi250_rocm6.2_minitoy_train.json.gz").kernels.size() == 16);
+
+  CHECK_THAT(refusal_of_profile(R"([{"ph":"X","cat":"kernel","name":"k","ts":"soon","dur":1}])"),
+             ContainsSubstring("traceEvents[0]: ts is no time in us"));
+  CHECK_THAT(refusal_of_profile(R"([{"ph":"X","cat":"kernel","name":"k","ts":1}])"),
+             ContainsSubstring("dur is no time in us"));
+  CHECK_THAT(refusal_of_profile("\x1f\x8b nothing"), ContainsSubstring("p.csv"));
+}
+
+TEST_CASE("databases of rocprofv3 and of nsys hold kernels") {
+  const auto foreign = [](const std::string& name, Profiler profiler = Profiler::automatic) {
+    return read_profile_file(DCULAB_SOURCE_DIR "/tests/data/foreign/profiles/" + name, profiler);
+  };
+  const Profile rocpd = foreign("rocpd_schema3.0.0_mi350_120dispatches_results.db");
+  CHECK(rocpd.profiler == Profiler::rocprofv3);
+  REQUIRE(rocpd.kernels.size() == 120);
+  CHECK(rocpd.kernels[0].name == "__amd_rocclr_copyBuffer");
+  CHECK(rocpd.kernels[0].begin_ns == 63857982592000);
+  CHECK(rocpd.kernels[0].end_ns == 63857982594840);
+  CHECK(rocpd.kernels[0].device == "2");
+  const Profile nsys = foreign("SYNTH_nsys_gh200_vllm_250kernels.sqlite");
+  CHECK(nsys.profiler == Profiler::nsys);
+  CHECK(nsys.kernels.size() == 250);
+  CHECK_THROWS_WITH(foreign("SYNTH_nsys_gh200_vllm_250kernels.sqlite", Profiler::rocprofv3),
+                    ContainsSubstring("is a profile of nsys, not of rocprofv3"));
+
+  const std::string whole = files::read_text(
+      DCULAB_SOURCE_DIR "/tests/data/foreign/profiles/rocpd_schema3.0.0_mi350_120dispatches_results.db", 1 << 20);
+  CHECK_THAT(refusal_of_profile(whole.substr(0, 5000)), ContainsSubstring("is an SQLite database"));
+  CHECK_THAT(refusal_of_profile(whole.substr(0, 16)), ContainsSubstring("is an SQLite database"));
+}
+
+TEST_CASE("JSON that is no trace of a profiler is refused") {
   CHECK(refusal_of_profile("{\"traceEvents\": [") ==
         "p.csv:1:18: is not valid JSON (syntax error while parsing value - unexpected end of input; expected '[', '{', "
         "or a "
@@ -127,7 +179,7 @@ TEST_CASE("JSON that is no trace of hipprof is refused") {
         "p.csv: traceEvents[0]: EndNs is no time in ns; export the trace again");
   CHECK_THAT(refusal_of_profile("{\"traceEvents\": []}"), ContainsSubstring("no kernel in the table"));
   CHECK_THAT(refusal_of_profile("{\"traceEvents\": []}", Profiler::nsys),
-             ContainsSubstring("is JSON, but nsys is read from CSV"));
+             ContainsSubstring("is a profile of hipprof, not of nsys"));
 }
 
 TEST_CASE("a table of another profiler is refused when one is named") {

@@ -36,6 +36,8 @@ PARTS = {
 # Include prefix of a third party -> path prefixes of the files that may use it.
 FENCES = {
     "yaml-cpp/": ["config/"],
+    "sqlite3.h": ["config/profile/"],
+    "zlib.h": ["files/"],
     "nlohmann/": ["fields/", "config/", "engine/checkpoint/", "present/output/report.hpp", "tests/"],
     "CLI/": ["cli/"],
     "nanobind/": ["bindings/python/"],
