@@ -2,6 +2,8 @@
 
 #include "fields/json_fields.hpp"
 #include "fields/printable_text.hpp"
+#include "model/folder/gguf_config.hpp"
+#include "model/folder/gguf_header.hpp"
 #include "model/folder/model_files.hpp"
 #include "model/model_config.hpp"
 
@@ -56,7 +58,19 @@ std::optional<QuantizationConfig> read_quantization_config(const std::filesystem
   return is_config ? read_quantization_config(fields) : read_quantization(fields);
 }
 
+namespace {
+
+[[nodiscard]] ModelShape read_gguf_shape(const std::filesystem::path& path) {
+  const GgufHeader header = read_gguf_header(path.string());
+  ModelShape shape = parse_model_shape(gguf_config(header, path.string()), path.string(), path.stem().string());
+  set_gguf_weights(header, shape);
+  return shape;
+}
+
+}  // namespace
+
 ModelShape read_model_shape(const std::filesystem::path& path) {
+  if (path.extension() == kGgufSuffix) return read_gguf_shape(path);
   const bool is_folder = std::filesystem::is_directory(path);
   const auto file = is_folder ? path / "config.json" : path;
   const auto folder = std::filesystem::absolute(file).lexically_normal().parent_path();

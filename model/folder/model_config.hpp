@@ -13,7 +13,11 @@
 
 namespace dculab {
 
-// `path` is a folder with config.json, or such a file. Throws InputError: file, line, what is not supported.
+// How a file of a model in GGUF ends.
+inline constexpr const char* kGgufSuffix = ".gguf";
+
+// `path` is a folder with config.json, or such a file, or a model in GGUF, of which the header is read. Throws
+// InputError: file, line, what is not supported.
 [[nodiscard]] ModelShape read_model_shape(const std::filesystem::path& path);
 
 // Of a model folder: config.json, or quantize_config.json when config.json does not say.

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "files/input.hpp"
+#include "model/folder/model_config.hpp"
 #include "study/scenario/named_files.hpp"
 
 namespace dculab::study {
@@ -31,6 +32,7 @@ constexpr Kind kMachine{"machine", "hwmodels", ".yaml", "--machine"};
 constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argument"};
 
 [[nodiscard]] bool is_one(const fs::path& path, const Kind& kind, std::error_code& error) {
+  if (*kind.suffix == '\0' && path.extension() == kGgufSuffix) return fs::is_regular_file(path, error);
   return fs::is_regular_file(*kind.suffix == '\0' ? path / "config.json" : path, error);
 }
 

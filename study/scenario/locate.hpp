@@ -17,7 +17,8 @@ namespace dculab::study {
 // For who is no program: what is shipped is in `folder`. To be called before other threads look for anything.
 void set_shipped_data(const std::filesystem::path& folder);
 
-// A folder with config.json, a name under scenarios/models, or the name that one of those has on the Hub
+// A folder with config.json, a file in GGUF, a name under scenarios/models, or the name that one of those has on the
+// Hub
 // ("Meta-Llama-3-8B", with its owner or without). Throws InputError that lists the known names, or names
 // the option that writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);

@@ -6,11 +6,13 @@ Each is written as seed-NAME below CORPUS/TARGET, or as seed-bad-NAME where the 
 finds stands beside them, under the hash of its bytes.
 """
 
+import contextlib
 import csv
 import importlib.util
 import io
 import json
 import pathlib
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -45,12 +47,46 @@ def points():
         yield kind, text.getvalue()
 
 
+def foreign(*folders, largest=10_000):
+    """What other tools wrote, as far as it is small."""
+    for folder in folders:
+        for path in sorted((ROOT / "tests/data/foreign" / folder).rglob("*")):
+            if path.is_file() and path.stat().st_size <= largest:
+                yield path
+
+
+def benchmarks():
+    for path in foreign("vllm", "sglang", "llama-bench"):
+        bad = "bad-" if "failed" in path.stem else ""  # no request was answered
+        yield f"{bad}{path.parent.name}-{path.name}", path.read_bytes()
+    aiperf = json.loads((ROOT / "tests/data/foreign/aiperf/aiperf_qwen_concurrency2_profile_export_aiperf.json").read_text())
+    kept = ("request_throughput", "request_latency", "request_count", "time_to_first_token", "inter_token_latency",
+            "output_token_throughput", "output_sequence_length", "input_sequence_length", "benchmark_duration")
+    load = {"endpoint": {"model_names": ["m"]}, "loadgen": {"concurrency": 2}}
+    yield "aiperf", json.dumps({**{key: aiperf[key] for key in kept}, "input_config": load})
+    statistics = {"successful": {"mean": 2.5, "count": 3, "percentiles": {"p50": 2, "p90": 3, "p99": 4}}}
+    metrics = {name: statistics for name in ("requests_per_second", "request_latency", "prompt_token_count",
+                                             "output_token_count", "time_to_first_token_ms", "inter_token_latency_ms",
+                                             "output_tokens_per_second")}
+    strategy = {"strategy": {"type_": "poisson", "rate": 2.0}, "backend": {"model": "m"}}
+    yield "guidellm", json.dumps({"benchmarks": [{"config": strategy, "metrics": metrics, "duration": 3.0}]})
+
+
+def gguf():
+    for path in foreign("gguf"):
+        bad = "" if path.stem.startswith("writer_tiny") and "jamba" not in path.stem else "bad-"
+        yield bad + path.stem, path.read_bytes()
+
+
 def serving_runs():
     yield "shipped", first_lines("tests/data/serving_runs.csv", 3)
 
 
 def requests():
     yield "two", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,374,44\n1.5e-1,396,109\n"
+    for path in foreign("traces", largest=100_000):
+        if path.suffix in (".csv", ".jsonl") and path.parent.name == "traces":
+            yield path.stem, "\n".join(path.read_text(encoding="utf-8").splitlines()[:3]) + "\n"
     yield "unordered", 'num_decode_tokens,arrived_at,num_prefill_tokens\r\n1,2,3\r\n"4",1,16777216\r\n'
 
 
@@ -67,6 +103,20 @@ def questions():
         "stem": "s", "choices": [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]}})
 
 
+ROCPD = """
+CREATE TABLE rocpd_kernel_dispatch (id, guid, kernel_id, agent_id, start, end);
+CREATE TABLE rocpd_info_kernel_symbol (id, guid, display_name);
+INSERT INTO rocpd_info_kernel_symbol VALUES (7, 'g', 'gemm');
+INSERT INTO rocpd_kernel_dispatch VALUES (1, 'g', 7, 2, 100, 250), (2, 'g', 7, 2, 300, 400);
+"""
+NSYS = """
+CREATE TABLE StringIds (id, value);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, demangledName);
+INSERT INTO StringIds VALUES (3, 'gemm');
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 250, 0, 3), (300, 400, 0, 3);
+"""
+
+
 def profile():
     """Steps of a model with one layer, as every profiler lists them."""
     spec = importlib.util.spec_from_file_location("make_profiles", ROOT / "tests/data/profiles/make_profiles.py")
@@ -76,6 +126,14 @@ def profile():
     for name in ("rocprof", "rocprofv3", "hipprof_pmc", "hipprof_database", "hipprof_json", "nsys"):
         for engine in ("DCULAB", "VLLM_ROCM", "VLLM_DCU", "VLLM_CUDA"):
             yield f"{name}-{engine.lower()}", getattr(profiles, name)(getattr(profiles, engine), 2)
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1.25 * step, "dur": 1, "args": {"device": 0}}
+              for step in range(3)]
+    yield "pytorch", json.dumps({"schemaVersion": 1, "traceEvents": events})
+    for name, rows in (("rocpd", ROCPD), ("nsys-sqlite", NSYS)):
+        with tempfile.NamedTemporaryFile(suffix=".db") as file, contextlib.closing(sqlite3.connect(file.name)) as made:
+            made.executescript("PRAGMA page_size = 512; VACUUM;" + rows)
+            made.commit()
+            yield name, pathlib.Path(file.name).read_bytes()
     for bad in sorted((ROOT / "tests/bad/profile").iterdir()):
         yield f"bad-{bad.stem}", bad.read_text(encoding="utf-8")
 
@@ -203,7 +261,7 @@ def trace(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
-    makers = (accuracy, conversations, points, profile, quantized, questions, requests, serving_runs,
+    makers = (accuracy, benchmarks, conversations, gguf, points, profile, quantized, questions, requests, serving_runs,
               shard_index)
     seeds = {make.__name__: make() for make in makers}
     seeds |= {"journal": journal(program), "trace": trace(program)}

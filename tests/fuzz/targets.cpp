@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::array kTargets{
     Target{"accuracy", read_accuracy_csv},
+    Target{"benchmarks", read_benchmark_results},
     Target{"conversations", read_conversations_json},
+    Target{"gguf", read_gguf_model},
     Target{"journal", read_journal},
     Target{"points", read_points_csv},
     Target{"profile", read_kernel_profile},
