@@ -4,7 +4,7 @@
 //   benchmark,score,source
 //
 // In any order, other columns ignored; what a row does not know is empty. Or what `dculab evaluate --format json` wrote
-// of a model's copies.
+// of a model's copies, or lm-eval of each of them, one document behind the other.
 #pragma once
 
 #include <optional>

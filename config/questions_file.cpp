@@ -38,6 +38,23 @@ std::vector<std::string> read_choices(MapReader& reader, Question& question) {
   return labels;
 }
 
+// The same of the Hub's layout: a list of texts and one of labels.
+std::vector<std::string> read_listed_choices(MapReader& reader, Question& question) {
+  std::vector<std::string> labels;
+  MapReader choices = reader.required_map("choices");
+  const Node* texts = choices.required("text");
+  const Node* names = choices.required("label");
+  if (texts == nullptr || names == nullptr) return labels;
+  if (texts->kind != NodeKind::list || names->kind != NodeKind::list || texts->children.size() < 2 ||
+      texts->children.size() != names->children.size()) {
+    choices.complain(*texts, "choices: text and label must be lists of one length, at least two");
+    return labels;
+  }
+  for (const Node& text : texts->children) choices.read(text, question.choices.emplace_back());
+  for (const Node& name : names->children) read_name(choices, &name, labels.emplace_back());
+  return labels;
+}
+
 Question read_question(const Node& node, ProblemList& list) {
   Question question;
   MapReader reader(&node, "", list);
@@ -45,9 +62,16 @@ Question read_question(const Node& node, ProblemList& list) {
   const Node* context = reader.optional("context");
   if (context != nullptr && !(context->kind == NodeKind::scalar && context->text.empty()))
     reader.read(*context, question.context);
-  MapReader inner = reader.required_map("question");
-  inner.required("stem", question.stem);
-  const std::vector<std::string> labels = read_choices(inner, question);
+  std::vector<std::string> labels;
+  const Node* asked = node.find("question");
+  if (asked != nullptr && asked->kind == NodeKind::scalar) {
+    reader.required("question", question.stem);
+    labels = read_listed_choices(reader, question);
+  } else {
+    MapReader inner = reader.required_map("question");
+    inner.required("stem", question.stem);
+    labels = read_choices(inner, question);
+  }
   std::string key;
   read_name(reader, reader.required("answerKey"), key);
   const auto found = std::ranges::find(labels, key);

@@ -1,6 +1,7 @@
-// Multiple-choice questions in ARC's own format: one JSON object per line.
+// Multiple-choice questions of ARC, one JSON object per line, in its own layout or in the Hub's (allenai/ai2_arc):
 //
 //   {"id": "...", "question": {"stem": "...", "choices": [{"text": "...", "label": "A"}, ...]}, "answerKey": "A"}
+//   {"id": "...", "question": "...", "choices": {"text": ["...", ...], "label": ["A", ...]}, "answerKey": "A"}
 //
 // A "context" beside them is text that stands before the question; other keys are not looked at. Format: ARC, Clark et
 // al. 2018 (arXiv:1803.05457), files ARC-Challenge-*.jsonl and ARC-Easy-*.jsonl.

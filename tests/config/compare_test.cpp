@@ -88,6 +88,31 @@ TEST_CASE("measured accuracy is read by its columns' names") {
   CHECK_FALSE(rows[0].figure("speed"));
 }
 
+TEST_CASE("lm-eval's accuracies are rows, of models whose KV heads are known") {
+  const auto document = [](const std::string& heads) {
+    return R"({"results": {"arc_easy": {"alias": "arc_easy", "acc,none": 0.5, "acc_norm,none": 0.4}, "wikitext":)"
+           R"( {"word_perplexity,none": 9}}, "versions": {}, "config": {"model_args": "pretrained=my-gqa4,dtype=f16"})" +
+           heads + "}";
+  };
+  const std::string known = document(R"(, "num_attention_heads": 32, "num_key_value_heads": 4)");
+  const auto rows = read_accuracy("r.json", known + "\n" + known);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].benchmark == "arc_easy");
+  CHECK(rows[0].score == 0.5);
+  CHECK(rows[0].num_key_value_heads == 4);
+  CHECK(rows[0].method == "my-gqa4");
+  CHECK(rows[0].model.empty());
+  CHECK_THROWS_WITH(read_accuracy("r.json", document("")),
+                    ContainsSubstring("num_key_value_heads") && ContainsSubstring("'my-gqa4' of config.model_args"));
+  CHECK_THROWS_WITH(
+      read_accuracy_file(DCULAB_SOURCE_DIR "/tests/data/foreign/lm-eval/lm-eval-0.3_opt-350m_zero-shot.json"),
+      ContainsSubstring("'facebook/opt-350m'"));
+  const auto tiny =
+      read_accuracy("r.json", R"({"results": {"arc": {"acc": 0.25}}, "versions": {}, "config": {"model_args":
+      {"pretrained": ")" DCULAB_SOURCE_DIR R"(/scenarios/models/dculab-tiny-gqa2"}}})");
+  CHECK(tiny.at(0).num_key_value_heads == 2);
+}
+
 TEST_CASE("any benchmark's score is a figure of accuracy, by the benchmark's name") {
   const std::vector<AccuracyRow> rows =
       read_accuracy("a.csv",

@@ -37,6 +37,24 @@ std::string conversation_error(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("ARC in its own layout and in the Hub's is the same") {
+  const auto foreign = [](const char* name) {
+    return read_questions_file(DCULAB_SOURCE_DIR "/tests/data/foreign/traces/arc/" + std::string(name));
+  };
+  const auto own = foreign("arc_original_layout_sample.jsonl"), hub = foreign("arc_hub_layout_sample.jsonl");
+  REQUIRE(hub.size() == own.size());
+  for (std::size_t index = 0; index < own.size(); ++index) {
+    CHECK(hub[index].id == own[index].id);
+    CHECK(hub[index].stem == own[index].stem);
+    CHECK(hub[index].choices == own[index].choices);
+    CHECK(hub[index].answer == own[index].answer);
+  }
+  CHECK_THAT(question_error(R"({"question":"q","choices":{"text":["a","b"],"label":["A"]},"answerKey":"A"})"),
+             ContainsSubstring("q.jsonl:1") && ContainsSubstring("lists of one length"));
+  CHECK_THAT(question_error(R"({"question":"q","choices":{"text":["a","b"],"label":["A","B"]},"answerKey":"C"})"),
+             ContainsSubstring("no choice has the label 'C'"));
+}
+
 TEST_CASE("a question of ARC is read, with a context where it has one") {
   const std::string with_context =
       R"({"context":"It is winter. ","distance_words":3,"question":{"stem":"S","choices":[{"text":"a","label":"A"},)"
