@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output_options.hpp"
+#include "cli/scenario/benchmark_choices.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "present/answer/answered_validation.hpp"
 #include "study/scenario/locate.hpp"
@@ -21,8 +22,6 @@ CLI::Option* add_serving_options(CLI::App& command, present::ValidationQuestion&
       reads(command.add_option("--serving", choices.serving, "CSV of served runs that others measured and predicted"))
           ->option_text("FILE");
   study::ServedChoices& served = choices.served;
-  command.add_option("--stack", served.stack, "With --serving: stack of the simulated server, a name or a file")
-      ->needs(serving);
   command.add_option("--prompts", served.prompts, "With --serving: number of different prompts, which take turns")
       ->check(CLI::Range(1, 1 << 20))
       ->needs(serving);
@@ -39,16 +38,16 @@ CLI::Option* add_serving_options(CLI::App& command, present::ValidationQuestion&
 
 void add_validate(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("validate", "Compare predictions with traces, published points and served runs");
+      app.add_subcommand("validate", "Compare predictions with benchmarks, traces, published points and served runs");
   auto choices = std::make_shared<ValidateChoices>();
-  CLI::Option* traces =
-      reads(command->add_option("traces", choices->question.traces, "Trace files, as `bench --trace` writes them"));
+  CLI::Option* files = reads(command->add_option("files", choices->question.files, kMeasuredFilesHelp));
   CLI::Option* machine = reads(command->add_option("--machine", choices->question.machine,
-                                                   "Machine that the traces are predicted on: a file, or a name"),
+                                                   "Machine that the files are predicted on: a file, or a name"),
                                study::try_find_machine);
+  add_benchmark_choices(*command, choices->question.benchmark);
   CLI::Option* points = reads(command->add_option("--points", choices->question.points, "CSVs of published points"))
                             ->option_text("FILE...");
-  points->excludes(traces);
+  points->excludes(files);
   CLI::Option* calibrate_on = reads(command->add_option("--calibrate-on", choices->question.calibrate_on,
                                                         "CSVs of published points to calibrate on first"))
                                   ->option_text("FILE...")
@@ -67,7 +66,7 @@ void add_validate(CLI::App& app) {
           ->check(CLI::NonNegativeNumber)
           ->excludes(leave_one_out);
   add_serving_options(*command, choices->question)
-      ->excludes(traces)
+      ->excludes(files)
       ->excludes(points)
       ->excludes(machine)
       ->excludes(worst);

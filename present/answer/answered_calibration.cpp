@@ -1,11 +1,14 @@
 #include "present/answer/answered_calibration.hpp"
 
 #include <filesystem>
+#include <optional>
 
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "present/study/benchmark_report.hpp"
 #include "present/study/calibration_report.hpp"
 #include "present/study/validation_report.hpp"
+#include "study/benchmarks/benchmark_fit.hpp"
 #include "study/calibrate/catalog.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/point_scores.hpp"
@@ -15,7 +18,8 @@ namespace dculab::present {
 
 CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationEvents& events) {
   if (question.traces.empty())
-    throw InputError("nothing to learn from; give trace files with --machine, or --points FILE...");
+    throw InputError(
+        "nothing to learn from; give results of a benchmark or traces with --machine, or --points FILE...");
   if (question.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
   const sim::Machine base = study::resolve_machine(question.machine);
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
@@ -27,6 +31,24 @@ CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const Cali
         if (events.progress) events.progress(label, share);
       });
   return {calibration.fit.machine, trace_calibration_report(base.name, believed, calibration)};
+}
+
+Report calibrated_on_benchmarks(const study::BenchmarkQuestion& question, const std::string& folder,
+                                const std::function<void(const std::string& label, double share)>& progress) {
+  std::optional<files::NewFolder> made;
+  if (!folder.empty()) made.emplace(folder);
+  const std::vector<study::BenchmarkCase> cases = study::benchmark_cases(question);
+  const std::string label = "fitting " + std::to_string(cases.size()) + (cases.size() == 1 ? " result" : " results");
+  const study::BenchmarkFit fit = study::fit_benchmarks(cases, [&](double share) {
+    if (progress) progress(label, share);
+  });
+  std::vector<std::string> files;
+  if (made) {
+    for (const std::filesystem::path& file : study::write_fit(fit, question.machine, made->path()))
+      files.push_back((std::filesystem::path(folder) / file).string());
+    made->keep();
+  }
+  return benchmark_fit_report(cases, fit, folder, files);
 }
 
 Report calibrated_on_points(const std::vector<std::string>& points, const std::string& folder) {

@@ -7,6 +7,7 @@
 
 #include "present/output/report.hpp"
 #include "sim/hardware/machine.hpp"
+#include "study/benchmarks/benchmark_cases.hpp"
 #include "study/calibrate/trace_calibration.hpp"
 
 namespace dculab::present {
@@ -30,6 +31,11 @@ struct CalibratedMachine {
 
 // Throws InputError.
 [[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationEvents& events);
+
+// Writes machine and stack into a new `folder`, where one is given. Throws InputError.
+[[nodiscard]] Report calibrated_on_benchmarks(
+    const study::BenchmarkQuestion& question, const std::string& folder,
+    const std::function<void(const std::string& label, double share)>& progress);
 
 // Writes what was learned into a new `folder`: machine and stack files. Throws InputError.
 [[nodiscard]] Report calibrated_on_points(const std::vector<std::string>& points, const std::string& folder);

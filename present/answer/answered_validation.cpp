@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "present/study/benchmark_report.hpp"
 #include "present/study/served_report.hpp"
 #include "present/study/validation_report.hpp"
+#include "study/benchmarks/benchmark_files.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/validate/point_scores.hpp"
 
@@ -16,10 +18,8 @@ constexpr const char* kExperiment = "experiment";  // left out of served runs
 
 [[nodiscard]] study::Validation validate(const ValidationQuestion& question) {
   if (!question.points.empty()) return study::validate_points(question.points, question.calibrate_on);
-  if (question.traces.empty())
-    throw InputError("nothing to validate; give --points FILE, --serving FILE, or trace files with --machine");
   if (question.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
-  return study::validate_traces(question.traces, study::resolve_machine(question.machine));
+  return study::validate_traces(question.files, study::resolve_machine(question.machine));
 }
 
 [[nodiscard]] Report leave_out(const ValidationQuestion& question) {
@@ -36,9 +36,17 @@ constexpr const char* kExperiment = "experiment";  // left out of served runs
 
 [[nodiscard]] Report validate_serving(const ValidationQuestion& question) {
   const auto figures = config::read_serving_runs_file(question.serving);
-  if (question.leave_one_out.empty())
-    return served_report(study::validate_served(figures, question.served), question.served);
-  return served_left_out_report(study::leave_experiments_out(figures, question.served), question.served);
+  study::ServedChoices choices = question.served;
+  if (!question.benchmark.stack.empty()) choices.stack = question.benchmark.stack;
+  if (question.leave_one_out.empty()) return served_report(study::validate_served(figures, choices), choices);
+  return served_left_out_report(study::leave_experiments_out(figures, choices), choices);
+}
+
+[[nodiscard]] study::BenchmarkQuestion benchmark_question(const ValidationQuestion& question) {
+  study::BenchmarkQuestion benchmark = question.benchmark;
+  benchmark.files = question.files;
+  benchmark.machine = question.machine;
+  return benchmark;
 }
 
 // Which groups can be left out depends on what is validated.
@@ -61,8 +69,24 @@ std::vector<std::string> left_out_choices() {
 
 Report answered_validation(const ValidationQuestion& question) {
   check_left_out(question);
-  if (!question.serving.empty()) return validate_serving(question);
-  if (!question.leave_one_out.empty()) return leave_out(question);
+  if (!question.serving.empty()) {
+    study::BenchmarkQuestion others = question.benchmark;
+    others.stack.clear();  // of which served runs have one too
+    study::refuse_benchmark_options(others);
+    return validate_serving(question);
+  }
+  if (!question.leave_one_out.empty()) {
+    study::refuse_benchmark_options(question.benchmark);
+    return leave_out(question);
+  }
+  if (question.points.empty() && question.files.empty())
+    throw InputError(
+        "nothing to validate; give --points FILE, --serving FILE, or traces or results of a benchmark with --machine");
+  if (question.points.empty() && study::kind_of_files(question.files) == study::MeasuredFiles::benchmarks) {
+    if (question.worst > 0) throw InputError("--worst", "is of traces and points; leave it out");
+    return benchmarks_report(study::benchmark_cases(benchmark_question(question)));
+  }
+  study::refuse_benchmark_options(question.benchmark);
   return validation_report(validate(question), question.worst);
 }
 

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "present/output/show.hpp"
+#include "study/benchmarks/benchmark_cases.hpp"
 #include "study/validate/served_runs.hpp"
 
 namespace dculab::present {
 
-// Of traces with their machine, of points, or of served runs.
+// Of traces or results of benchmark tools with their machine, of points, or of served runs.
 struct ValidationQuestion {
-  std::vector<std::string> traces;
-  std::string machine;  // that the traces are predicted on
+  std::vector<std::string> files;        // traces, or results
+  std::string machine;                   // that they are predicted on
+  study::BenchmarkQuestion benchmark{};  // the rest of the question about results
   std::vector<std::string> points;
   std::vector<std::string> calibrate_on;  // points to learn from first
   std::string serving;

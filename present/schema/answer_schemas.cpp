@@ -20,6 +20,7 @@
 #include "present/schema/file_schemas.hpp"
 #include "present/schema/json_schema.hpp"
 #include "present/schema/study_document.hpp"
+#include "present/study/benchmark_fields.hpp"
 #include "present/study/calibration_fields.hpp"
 #include "present/study/import_fields.hpp"
 #include "present/study/prediction_fields.hpp"
@@ -33,8 +34,8 @@
 namespace dculab::present {
 namespace {
 
-using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed>;
-using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration>;
+using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed, ReportedBenchmarks>;
+using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration, ReportedBenchmarkFit>;
 
 constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",

@@ -13,20 +13,9 @@ namespace {
 constexpr const char* kCalibrateSchema = "dculab/calibrate/1";
 
 [[nodiscard]] std::string parameter_text(const std::string& key, double value) {
-  const bool is_time = key.starts_with("overheads.") || key == "stack.reached.block_lookup";
+  const bool is_time =
+      key.starts_with("overheads.") || key.starts_with("stack.host.") || key == "stack.reached.block_lookup";
   return is_time ? config::short_text(Seconds(value)) : number(value);
-}
-
-void add_fitted_parameters(const sim::Fit& fit, Report& report) {
-  Table table;
-  table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
-  for (const sim::FittedParameter& parameter : fit.parameters) {
-    const bool identified = study::is_identified(parameter);
-    table.rows.push_back({parameter.key, parameter_text(parameter.key, parameter.prior),
-                          parameter_text(parameter.key, parameter.value), number(parameter.log_sigma, 2),
-                          identified ? "" : "not identified by these traces"});
-  }
-  report.tables.push_back(std::move(table));
 }
 
 [[nodiscard]] std::string fit_error_text(const sim::ErrorSummary& error) {
@@ -55,11 +44,21 @@ void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, 
 
 }  // namespace
 
+Table parameter_table(const std::vector<sim::FittedParameter>& parameters, const std::string& unidentified) {
+  Table table;
+  table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
+  for (const sim::FittedParameter& parameter : parameters)
+    table.rows.push_back({parameter.key, parameter_text(parameter.key, parameter.prior),
+                          parameter_text(parameter.key, parameter.value), number(parameter.log_sigma, 2),
+                          study::is_identified(parameter) ? "" : unidentified});
+  return table;
+}
+
 Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,
                                 const study::TraceCalibration& calibration) {
   Report report{kCalibrateSchema, believed.refused, {}, Json::object()};
   ReportedTraceCalibration reported{machine, believed, calibration};
-  add_fitted_parameters(calibration.fit, report);
+  report.tables.push_back(parameter_table(calibration.fit.parameters, "not identified by these traces"));
   note_fit_error("fitted", calibration.fit.error, report);
   if (const auto& score = calibration.held_out) {
     note_fit_error("held_out", score->error, report);

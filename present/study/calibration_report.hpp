@@ -11,6 +11,10 @@
 
 namespace dculab::present {
 
+// What was fitted; `unidentified` stands beside what the measurements say nothing of.
+[[nodiscard]] Table parameter_table(const std::vector<sim::FittedParameter>& parameters,
+                                    const std::string& unidentified);
+
 // On traces: refused steps, parameters, errors and, where steps were held out, what the fit says of them. `machine`:
 // the name of the one that it started from.
 [[nodiscard]] Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,

@@ -105,6 +105,14 @@ double prior_of(const Machine& base, const Parameter& parameter) {
   return stated > 0 ? stated : kSmallestPrior;
 }
 
+Machine with_own_host(Machine machine) {
+  machine.overheads.host_per_step = machine.stack.host_per_step.value_or(machine.overheads.host_per_step);
+  machine.overheads.host_per_sequence = machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
+  machine.stack.host_per_step.reset();
+  machine.stack.host_per_sequence.reset();
+  return machine;
+}
+
 Machine with_factors(const Machine& base, std::span<const double> theta) {
   Machine machine = base;
   for (std::size_t index = 0; index < parameters().size(); ++index)

@@ -37,6 +37,9 @@ void set(Machine& machine, const Parameter& parameter, double value);
 // taken for 0.1 us.
 [[nodiscard]] Machine with_factors(const Machine& base, std::span<const double> theta);
 
+// The machine with the stack's host times as its own: there they are fitted.
+[[nodiscard]] Machine with_own_host(Machine machine);
+
 // What a fit begins with: the base's figure, or 0.1 us.
 [[nodiscard]] double prior_of(const Machine& base, const Parameter& parameter);
 

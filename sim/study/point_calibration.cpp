@@ -129,15 +129,6 @@ void widen_by_source(std::span<const MeasuredPoint> points, const CrossedEffects
   for (std::size_t row = 0; row < points.size(); ++row) sigmas[row] *= wider[points[row].source];
 }
 
-// The machine with the stack's host times as its own: there they are fitted.
-[[nodiscard]] Machine with_host(Machine machine) {
-  machine.overheads.host_per_step = machine.stack.host_per_step.value_or(machine.overheads.host_per_step);
-  machine.overheads.host_per_sequence = machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
-  machine.stack.host_per_step.reset();
-  machine.stack.host_per_sequence.reset();
-  return machine;
-}
-
 // No fit knows more digits.
 [[nodiscard]] double four_digits(double value) {
   std::array<char, 32> text{};
@@ -173,7 +164,7 @@ PointCalibration::PointCalibration(std::span<const MeasuredPoint> measured) {
   std::map<const Machine*, Machine> machines;
   std::vector<MeasuredPoint> points(measured.begin(), measured.end());
   for (MeasuredPoint& point : points)
-    point.machine = &machines.try_emplace(point.machine, with_host(*point.machine)).first->second;
+    point.machine = &machines.try_emplace(point.machine, with_own_host(*point.machine)).first->second;
   const Grouped grouped = group_points(points);
   std::vector<double> sigmas = stated_sigmas(points);
   const std::vector<double> counts = counts_of(points);
@@ -210,7 +201,7 @@ Stack PointCalibration::anywhere(Stack stack) const {
   machine.stack = std::move(stack);
   const auto host = hosts_.find(machine.stack.name);
   if (host != hosts_.end()) machine.overheads = host->second;
-  machine = with_host(std::move(machine));
+  machine = with_own_host(std::move(machine));
   machine = learned(machine, effects(), groups_anywhere(machine.stack));
   if (host == hosts_.end()) return std::move(machine.stack);
   machine.stack.host_per_step = machine.overheads.host_per_step;

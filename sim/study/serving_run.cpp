@@ -135,13 +135,13 @@ MeasuredRun served_requests(const Server& server, int requests, int prompt_token
   return measured_run;
 }
 
-MeasuredRun prefill(const Server& server, int prompt_tokens) {
+MeasuredRun prefill(const Server& server, int prompt_tokens, int cached_tokens) {
   MeasuredRun measured_run;
   for (int done = 0; done < prompt_tokens;) {
     const int chunk = std::min(server.options.max_num_batched_tokens, prompt_tokens - done);
     Batch batch;
     batch.sequences.push_back({.phase = Phase::prefill,
-                               .num_computed_tokens = done,
+                               .num_computed_tokens = cached_tokens + done,
                                .num_new_tokens = chunk,
                                .num_logits = done + chunk == prompt_tokens ? 1 : 0});
     measured_run.steps.push_back(make_step(server, batch, 1));

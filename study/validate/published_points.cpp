@@ -146,11 +146,14 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 
 [[nodiscard]] ModelShape published_model(const std::string& name) {
   const std::string written = lower_case(name);
-  if (const auto folder = try_find_model(written)) return read_model_shape(*folder);
+  for (const std::string& each : {written, name})  // a folder's name keeps its letters
+    if (const auto folder = try_find_model(each)) return read_model_shape(*folder);
   throw InputError("no model '" + written + "' under scenarios/models");
 }
 
-[[nodiscard]] sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
+}  // namespace
+
+sim::Server published_server(const PublishedPoint& point, const sim::Machine& machine) {
   const ModelShape model = published_model(point.model);  // first: a model without a price is the reason to name
   const PublishedWeights weights = published_weights(point.weights);
   const sim::ProgramDefaults& program = machine.stack.defaults;
@@ -176,6 +179,8 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
   if (const auto found = problems(server); !found.empty()) throw InputError(found.front());
   return server;
 }
+
+namespace {
 
 [[nodiscard]] sim::MeasuredRun served_run(const PublishedPoint& point, const sim::Server& server) {
   const bool is_closed_loop = point.kind == PointKind::serving_output_rate;

@@ -18,6 +18,7 @@
 #include "config/points_file.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/study/measured_run.hpp"
+#include "sim/study/serving_run.hpp"
 #include "study/validate/published_software.hpp"
 
 namespace dculab::study {
@@ -27,6 +28,10 @@ struct PricedAs {
   std::string note;    // where what is priced differs from what was published; "" otherwise
   std::string silent;  // why it is scored but teaches no file: other kernels stand for most of its own; "" otherwise
 };
+
+// The program of machine.stack with the point's model, formats and sizes. Throws InputError with the reason why it
+// cannot be priced.
+[[nodiscard]] sim::Server published_server(const config::PublishedPoint& point, const sim::Machine& machine);
 
 // `software` is null for what is_of_hardware. Throws InputError with the reason why the point cannot be priced.
 [[nodiscard]] PricedAs price_as(const config::PublishedPoint& point, const sim::Machine& machine,
