@@ -19,6 +19,7 @@
 #include "present/values/shown_report.hpp"
 #include "study/answer/recommendation_question.hpp"
 #include "study/answer/simulated_scenario.hpp"
+#include "study/benchmarks/benchmark_files.hpp"
 #include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/step_question.hpp"
 
@@ -26,13 +27,6 @@ namespace nb = nanobind;
 
 namespace dculab::python {
 namespace {
-
-// As if the stack had been given with `set`, before all else, as the program has it.
-void take_stack(Keywords& keywords, std::vector<std::string>& set) {
-  std::string stack;
-  keywords.take("stack", stack);
-  if (!stack.empty()) set.push_back("stack=" + stack);
-}
 
 [[nodiscard]] Work read_prediction(nb::dict given) {
   Keywords keywords(std::move(given));
@@ -55,25 +49,32 @@ void take_stack(Keywords& keywords, std::vector<std::string>& set) {
   };
 }
 
+// What stands for a scenario file, or changes one.
+void take_load(Keywords& keywords, study::LoadQuestion& question) {
+  keywords.take("model", question.model);
+  keywords.take("machine", question.machines);
+  keywords.take("stack", question.stack);
+  keywords.take("weights", question.weights);
+  keywords.take("kv_cache_dtype", question.kv_cache_dtype);
+  keywords.take_count("requests", question.requests);
+  keywords.take_count("prompt_tokens", question.prompt_tokens);
+  keywords.take_count("output_tokens", question.output_tokens);
+  keywords.take("requests_per_second", question.requests_per_second);
+  keywords.take("dataset_path", question.dataset_path);
+  keywords.take("ttft", question.ttft);
+  keywords.take("tpot", question.tpot);
+  keywords.take("set", question.set);
+}
+
 [[nodiscard]] Work read_recommendation(nb::dict given) {
   Keywords keywords(std::move(given));
   study::RecommendChoices choices;
   keywords.take("scenario", choices.scenario);
-  keywords.take("model", choices.model);
-  keywords.take("machine", choices.machines);
-  keywords.take("stack", choices.stack);
-  keywords.take("weights", choices.weights);
-  keywords.take_count("prompt_tokens", choices.prompt_tokens);
-  keywords.take_count("output_tokens", choices.output_tokens);
-  keywords.take("requests_per_second", choices.requests_per_second);
+  take_load(keywords, choices);
   keywords.take_count("concurrency", choices.concurrency);
-  keywords.take("ttft", choices.ttft);
-  keywords.take("tpot", choices.tpot);
-  keywords.take("kv_cache_dtype", choices.kv_cache_dtype);
   keywords.take_count("block_size", choices.block_size);
   keywords.take("any_kv_heads", choices.any_kv_heads);
   keywords.take("trace", choices.trace_file);
-  keywords.take("set", choices.set);
   keywords.refuse_others();
   return [choices](const Progress&) {
     const study::RecommendationQuestion question = study::recommendation_question(choices);
@@ -82,7 +83,8 @@ void take_stack(Keywords& keywords, std::vector<std::string>& set) {
 }
 
 struct SimulateChoices {
-  std::vector<std::string> scenarios, set;
+  std::vector<std::string> scenarios;
+  study::LoadQuestion load;
   int threads = 0;
   bool intervals = true;
 };
@@ -90,7 +92,7 @@ struct SimulateChoices {
 [[nodiscard]] present::Report simulate(const SimulateChoices& choices, const Progress& progress) {
   std::vector<config::Scenario> scenarios;  // all of them before the work
   for (const std::string& name : choices.scenarios)
-    scenarios.push_back(study::read_serving_scenario(name, choices.set));
+    scenarios.push_back(study::read_serving_scenario(name, choices.load));
   present::SimulationReport report;
   for (config::Scenario& scenario : scenarios) {
     const study::SimulationQuestion question = study::simulation_question(std::move(scenario));
@@ -105,8 +107,8 @@ struct SimulateChoices {
   Keywords keywords(std::move(given));
   SimulateChoices choices;
   keywords.take("scenario", choices.scenarios);
-  keywords.take("set", choices.set);
-  take_stack(keywords, choices.set);
+  take_load(keywords, choices.load);
+  if (choices.scenarios.empty()) choices.scenarios.emplace_back();  // the load alone
   keywords.take_count("threads", choices.threads);
   keywords.take("intervals", choices.intervals);
   keywords.refuse_others();
@@ -118,8 +120,8 @@ struct SimulateChoices {
   present::StudyQuestion question;
   keywords.take("scenario", question.scenarios);
   keywords.take("host", question.host_file);
-  keywords.take("set", question.set);
-  take_stack(keywords, question.set);
+  take_load(keywords, question.load);
+  if (question.scenarios.empty()) question.scenarios.emplace_back();  // the load alone
   keywords.take_count("threads", question.search.pricing.threads);
   keywords.take("journal", question.search.pricing.journal);
   keywords.take("resume", question.search.resume);
@@ -132,15 +134,25 @@ struct SimulateChoices {
   };
 }
 
+// All but the files and the machine.
+void take_benchmark(Keywords& keywords, study::BenchmarkQuestion& question) {
+  keywords.take("model", question.model);
+  keywords.take("stack", question.stack);
+  keywords.take_count("batch", question.batch);
+  keywords.take_count("prompt_tokens", question.prompt_tokens);
+  keywords.take_count("output_tokens", question.output_tokens);
+  keywords.take("set", question.set);
+}
+
 [[nodiscard]] Work read_validation(nb::dict given) {
   Keywords keywords(std::move(given));
   present::ValidationQuestion question;
-  keywords.take("traces", question.traces);
+  keywords.take("files", question.files);
   keywords.take("machine", question.machine);
+  take_benchmark(keywords, question.benchmark);
   keywords.take("points", question.points);
   keywords.take("calibrate_on", question.calibrate_on);
   keywords.take("serving", question.serving);
-  keywords.take("stack", question.served.stack);
   keywords.take_count("prompts", question.served.prompts);
   keywords.take("prefix_tokens", question.served.prefix_tokens);
   keywords.take("seed", question.served.seed);
@@ -159,8 +171,10 @@ struct SimulateChoices {
   present::TraceQuestion question;
   std::vector<std::string> points;
   std::string machine_file, folder;
-  keywords.take("traces", question.traces);
+  study::BenchmarkQuestion benchmark;
+  keywords.take("files", question.traces);
   keywords.take("machine", question.machine);
+  take_benchmark(keywords, benchmark);
   keywords.take("hold_out", question.held_out.share);
   keywords.take("seed", question.held_out.seed);
   keywords.take("machine_file", machine_file);
@@ -169,9 +183,17 @@ struct SimulateChoices {
   keywords.refuse_others();
   if (question.held_out.share < 0 || question.held_out.share > 0.9) throw InputError("hold_out", "is from 0 to 0.9");
   if (!points.empty() && !(question.traces.empty() && question.machine.empty() && machine_file.empty()))
-    throw InputError("points", "stand alone: traces, machine and machine_file are of a calibration on traces");
+    throw InputError("points", "stand alone: files, machine and machine_file are of other calibrations");
   if (!points.empty())
     return [points, folder](const Progress&) { return present::calibrated_on_points(points, folder); };
+  if (study::kind_of_files(question.traces) == study::MeasuredFiles::benchmarks) {
+    benchmark.files = question.traces;
+    benchmark.machine = question.machine;
+    return [benchmark, folder](const Progress& progress) {
+      return present::calibrated_on_benchmarks(benchmark, folder, progress);
+    };
+  }
+  study::refuse_benchmark_options(benchmark);
   return [question, machine_file](const Progress& progress) {
     present::CalibratedMachine calibrated =
         present::calibrated_on_traces(question, {.progress = progress, .on_refused = {}});

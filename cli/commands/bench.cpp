@@ -85,7 +85,7 @@ void bench_scenario(const BenchChoices& choices) {
   const SpeculationChoices& drafts = choices.speculation;
   study::ServedScenarioQuestion question;
   question.device = parse_option("--device", choices.device, engine::parse_device);
-  question.scenario = study::read_serving_scenario(choices.workload.file, choices.set);
+  question.scenario = study::read_serving_scenario(choices.workload.file, {.set = choices.set});
   question.threads = choices.options.threads;
   if (!choices.trace_file.empty()) question.op_timing = engine::OpTiming::on;
   if (drafts.asked()) question.drafter = {speculative_config(drafts), drafts.folder()};

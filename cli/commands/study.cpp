@@ -6,7 +6,7 @@
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
-#include "cli/scenario/step_choices.hpp"
+#include "cli/scenario/load_choices.hpp"
 #include "cli/search/search_options.hpp"
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
@@ -28,7 +28,6 @@ struct StudyChoices {
   bool measure = false;
   std::string trace_file;    // written
   std::string machine_file;  // calibrated host, written
-  std::string stack;
   present::OutputOptions output;
 };
 
@@ -61,18 +60,18 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Prog
     choices.question.measure = [&choices, &bar](const config::Scenario& scenario, present::Report& report) {
       measure(scenario, choices, bar, report);
     };
-  set_stack(choices.stack, choices.question.set);
+  if (choices.question.scenarios.empty()) choices.question.scenarios.emplace_back();  // the options alone
   return present::answered_study(choices.question, search_events(bar));
 }
 
 }  // namespace
 
 void add_study(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file");
+  CLI::App* command = app.add_subcommand("study", "Answer the question of a scenario file, or of options");
   auto choices = std::make_shared<StudyChoices>();
   reads(command->add_option("scenario", choices->question.scenarios, "Scenario files, or names under scenarios"),
-        study::try_find_scenario)
-      ->required();
+        study::try_find_scenario);
+  add_load_choices(*command, choices->question.load);
   command->add_flag("--measure", choices->measure,
                     "Also run the sweep, or serve the requests, on this machine: calibrate and score");
   reads(command->add_option("--host", choices->question.host_file, "Machine file of this host, instead of probing now"),
@@ -80,9 +79,6 @@ void add_study(CLI::App& app) {
   add_output_file(*command, "--trace", choices->trace_file, "With --measure: write the trace here");
   add_output_file(*command, "--machine-file", choices->machine_file,
                   "With --measure: write the calibrated machine here");
-  add_stack_option(*command, choices->stack);
-  command->add_option("--set", choices->question.set, "key=value: override any scenario key")
-      ->option_text("KEY=VALUE ...");
   add_answer_options(*command, choices->question.search);
   add_pricing_options(*command, choices->question.search);
   add_report_options(*command, choices->output);

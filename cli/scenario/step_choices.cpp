@@ -15,10 +15,6 @@ void add_stack_option(CLI::App& command, std::string& stack) {
       "Software stack: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
 }
 
-void set_stack(const std::string& stack, std::vector<std::string>& set) {
-  if (!stack.empty()) set.push_back("stack=" + stack);  // after figures of a stack without a name
-}
-
 void add_step_choices(CLI::App& command, study::StepQuestion& choices) {
   reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)

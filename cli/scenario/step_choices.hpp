@@ -19,8 +19,6 @@ inline constexpr const char* kWeightsHelp =
 
 void add_step_choices(CLI::App& command, study::StepQuestion& choices);
 void add_stack_option(CLI::App& command, std::string& stack);
-// As if it had been `--set stack=STACK`, before all else.
-void set_stack(const std::string& stack, std::vector<std::string>& set);
 
 // What was given for an option, as `parse` reads it; a refusal names the option.
 template <class Parse>

@@ -79,10 +79,10 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
 
 // Read and checked, before the work.
 [[nodiscard]] config::Scenario read_question(const std::string& file, const StudyQuestion& question) {
-  config::Scenario scenario = study::read_with(study::find_scenario(file), question.set);
+  config::Scenario scenario = study::read_with(file, question.load);
   refuse_ignored(scenario, question);
   if (question.measure && study::is_served(scenario))
-    scenario = study::read_serving_scenario(file, question.set);
+    scenario = study::read_serving_scenario(file, question.load);
   else
     study::refuse_unanswered(scenario);
   study::refuse_long(scenario, journaled(scenario, question));
@@ -119,7 +119,7 @@ Report answered_study(const StudyQuestion& question, const SearchEvents& events)
     throw InputError(files, "is of one scenario; give one");
   if (is_one) return answered(question.scenarios.front(), question, events);
   for (const std::string& file : question.scenarios)
-    static_cast<void>(study::read_with(study::find_scenario(file), question.set));  // before the work
+    static_cast<void>(study::read_with(file, question.load));  // before the work
   Report all = studies_report();
   for (const std::string& file : question.scenarios) add_study(answered(file, question, events), all);
   return all;

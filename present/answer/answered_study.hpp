@@ -8,13 +8,14 @@
 #include "config/scenario_file.hpp"
 #include "present/answer/answered_search.hpp"
 #include "present/output/report.hpp"
+#include "study/scenario/load_question.hpp"
 
 namespace dculab::present {
 
 struct StudyQuestion {
-  std::vector<std::string> scenarios;  // files, or names
+  std::vector<std::string> scenarios;  // files, or names; "": the load alone
   std::string host_file{};             // the machine file that `machine: host` means; empty: none
-  std::vector<std::string> set{};      // key=value
+  study::LoadQuestion load{};          // what it changes of the scenarios
   study::SearchChoices search{};
   // Adds to the report what this machine's engine measured of a scenario, in the place of a prediction; empty:
   // predicted.

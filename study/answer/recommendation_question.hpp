@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "study/decide/serving_recommendation.hpp"
+#include "study/scenario/load_question.hpp"
 
 namespace dculab::study {
 
 // Empty and 0: not given.
-struct RecommendChoices {
+struct RecommendChoices : LoadQuestion {
   std::string scenario;  // a file, or a name; without one a model and machines are needed
-  std::string model, stack, weights, kv_cache_dtype, ttft, tpot, requests_per_second, trace_file;
-  std::vector<std::string> machines, set;
-  int prompt_tokens = 0, output_tokens = 0, block_size = 0, concurrency = 0;
+  std::string trace_file;
+  int block_size = 0, concurrency = 0;
   bool any_kv_heads = false;
 };
 

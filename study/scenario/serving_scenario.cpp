@@ -40,18 +40,6 @@ void refuse_other_metrics(const config::Scenario& scenario) {
     for (const std::string& name : condition.names()) check("constraints", name);
 }
 
-[[nodiscard]] std::vector<config::Override> overrides_of(const std::vector<std::string>& set) {
-  std::vector<config::Override> overrides;
-  for (const std::string& change : set) overrides.push_back(config::parse_override(change));
-  return overrides;
-}
-
-[[nodiscard]] config::Scenario read_changed(const std::string& file, const std::vector<config::Override>& overrides) {
-  config::Scenario scenario = config::read_scenario_file(file, overrides);
-  refuse_written_inputs(scenario);
-  return scenario;
-}
-
 }  // namespace
 
 void refuse_unserved(const config::Scenario& scenario) {
@@ -82,14 +70,17 @@ void refuse_unrecommended(const config::Scenario& scenario) {
   }
 }
 
-config::Scenario read_with(const std::string& file, const std::vector<std::string>& set) {
-  return read_changed(file, overrides_of(set));
+config::Scenario read_with(const std::string& name, const LoadQuestion& question) {
+  config::Scenario scenario = name.empty()
+                                  ? config::read_scenario(kCommandLine, document_of("", question))
+                                  : config::read_scenario_file(find_scenario(name).string(), changes_of(question));
+  refuse_written_inputs(scenario);
+  return scenario;
 }
 
-config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set) {
-  const std::vector<config::Override> overrides = overrides_of(set);
-  const std::string file = find_scenario(name).string();
-  config::Scenario scenario = read_changed(file, overrides);
+config::Scenario read_serving_scenario(const std::string& name, const LoadQuestion& question) {
+  config::Scenario scenario = read_with(name, question);
+  const std::string& file = scenario.file;
   refuse_idle_axes(scenario);
   refuse_unserved(scenario);
   if (!scenario.constraints.empty())

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
+#include "study/scenario/load_question.hpp"
 
 namespace dculab::study {
 
@@ -15,12 +16,12 @@ void refuse_unserved(const config::Scenario& scenario);
 // one value.
 void refuse_unrecommended(const config::Scenario& scenario);
 
-// With `set` as key=value. Throws InputError, also where an option writes what the scenario reads.
-[[nodiscard]] config::Scenario read_with(const std::string& file, const std::vector<std::string>& set);
+// A scenario by name or file with the question's changes; "": the question alone. Throws InputError, also where an
+// option writes what the scenario reads.
+[[nodiscard]] config::Scenario read_with(const std::string& name, const LoadQuestion& question);
 
-// By name or file, with `set` as key=value. Throws InputError where there are no requests, or what belongs to other
-// commands.
-[[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const std::vector<std::string>& set);
+// The same. Throws InputError where there are no requests, or what belongs to other commands.
+[[nodiscard]] config::Scenario read_serving_scenario(const std::string& name, const LoadQuestion& question);
 
 // "requests_per_second 20, block_size 16"
 [[nodiscard]] std::string choices_text(const config::SweepPoint& point);

@@ -55,7 +55,7 @@ def _file(file: PathLike | None) -> str | None:
 
 
 @contextlib.contextmanager
-def _scenario_files(scenarios: ScenarioLike | Sequence[ScenarioLike]) -> Iterator[list[str]]:
+def _scenario_files(scenarios: ScenarioLike | Sequence[ScenarioLike] | None) -> Iterator[list[str]]:
     """Files of all of them: JSON is YAML."""
     with tempfile.TemporaryDirectory(prefix="dculab-") as folder:
         files = []
@@ -124,6 +124,35 @@ def predict(
     )
 
 
+def _load(
+    model: ModelLike | None,
+    machine: MachineLike | Sequence[MachineLike] | None,
+    stack: StackLike | None,
+    set: Settings,
+    **load: Any,
+) -> tuple[_Named, dict[str, Any]]:
+    """A question about requests without a scenario file, or what changes one; and what it names, to be kept until the
+    answer."""
+    named = _Named(set)
+    if model is not None:
+        named.add("model", model_of(model))
+    names = []
+    for each in _several(machine):
+        named.add("machine", machine_of(each))
+        names.append(named.keywords.pop("machine"))
+    if stack is not None:
+        named.add("stack", stack_of(stack))
+    rate = load.pop("requests_per_second")
+    dataset = load.pop("dataset_path")
+    return named, {
+        "machine": names or None,
+        "requests_per_second": None if rate is None else repr(rate),
+        "dataset_path": _file(dataset),
+        **load,
+        **named.all(),
+    }
+
+
 def recommend(
     scenario: PathLike | None = None,
     *,
@@ -131,9 +160,11 @@ def recommend(
     machine: MachineLike | Sequence[MachineLike] | None = None,
     stack: StackLike | None = None,
     weights: str | None = None,
+    requests: int | None = None,
     prompt_tokens: int | None = None,
     output_tokens: int | None = None,
     requests_per_second: float | None = None,
+    dataset_path: PathLike | None = None,
     concurrency: int | None = None,
     ttft: str | None = None,
     tpot: str | None = None,
@@ -147,85 +178,96 @@ def recommend(
     """Which sizes and limits an engine should have on a machine, or on each of several.
 
     A model and a machine are needed, or a scenario file with requests. `ttft`, `tpot`: with their units, "2 s";
-    `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps measured on the machine.
+    `dataset_path`: recorded requests; `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps
+    measured on the machine.
     """
-    named = _Named(set)
-    if model is not None:
-        named.add("model", model_of(model))
-    names = []
-    for each in _several(machine):
-        named.add("machine", machine_of(each))
-        names.append(named.keywords.pop("machine"))
-    if stack is not None:
-        named.add("stack", stack_of(stack))
+    _kept, load = _load(
+        model,
+        machine,
+        stack,
+        set,
+        weights=weights,
+        kv_cache_dtype=kv_cache_dtype,
+        requests=requests,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        requests_per_second=requests_per_second,
+        dataset_path=dataset_path,
+        ttft=ttft,
+        tpot=tpot,
+    )
     return ask(
         "recommend",
         scenario=_file(scenario),
-        machine=names or None,
-        weights=weights,
-        prompt_tokens=prompt_tokens,
-        output_tokens=output_tokens,
-        requests_per_second=None if requests_per_second is None else repr(requests_per_second),
         concurrency=concurrency,
-        ttft=ttft,
-        tpot=tpot,
-        kv_cache_dtype=kv_cache_dtype,
         block_size=block_size,
         any_kv_heads=any_kv_heads,
         trace=_file(trace),
         progress=progress,
-        **named.all(),
+        **load,
     )
 
 
-def _of_scenario(
-    model: ModelLike | None, machine: MachineLike | None, stack: StackLike | None, set: Settings
-) -> _Named:
-    """Those that stand in the place of the scenario's own."""
-    named = _Named(None)
-    for key, thing in (
-        ("model", None if model is None else model_of(model)),
-        ("machine", None if machine is None else machine_of(machine)),
-    ):
-        if thing is not None:
-            named.settings.append(f"{key}={_value(thing.name)}")
-            named.add(key, thing)
-            del named.keywords[key]
-    named.settings += _texts(set)
-    if stack is not None:
-        named.add("stack", stack_of(stack))
-    return named
-
-
 def simulate(
-    scenario: ScenarioLike | Sequence[ScenarioLike],
+    scenario: ScenarioLike | Sequence[ScenarioLike] | None = None,
     *,
     model: ModelLike | None = None,
-    machine: MachineLike | None = None,
+    machine: MachineLike | Sequence[MachineLike] | None = None,
     stack: StackLike | None = None,
+    weights: str | None = None,
+    kv_cache_dtype: str | None = None,
+    requests: int | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
+    requests_per_second: float | None = None,
+    dataset_path: PathLike | None = None,
+    ttft: str | None = None,
+    tpot: str | None = None,
     threads: int | None = None,
     intervals: bool = True,
     set: Settings = None,
     progress: Progress = None,
 ) -> answers.SimulateAnswer:
-    """A scenario's requests, served under a virtual clock by the engine's own scheduler.
+    """Requests, served under a virtual clock by the engine's own scheduler.
 
-    `model`, `machine`, `stack`: in the place of the scenario's; `intervals`: of a single simulation's figures, for
-    which it serves the requests twice more; `threads`: simulations at a time, all cores if not given.
+    They are a scenario's, or those of a model, a machine and a load; with a scenario these stand in the place of its
+    own. `dataset_path`: recorded requests; `intervals`: of a single simulation's figures, for which it serves the
+    requests twice more; `threads`: simulations at a time, all cores if not given.
     """
-    named = _of_scenario(model, machine, stack, set)
+    _kept, load = _load(
+        model,
+        machine,
+        stack,
+        set,
+        weights=weights,
+        kv_cache_dtype=kv_cache_dtype,
+        requests=requests,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        requests_per_second=requests_per_second,
+        dataset_path=dataset_path,
+        ttft=ttft,
+        tpot=tpot,
+    )
     with _scenario_files(scenario) as files:
-        return ask(
-            "simulate", scenario=files, threads=threads, intervals=intervals, progress=progress, **named.all()
-        )
+        return ask("simulate", scenario=files, threads=threads, intervals=intervals, progress=progress, **load)
 
 
 def study(
-    scenario: ScenarioLike | Sequence[ScenarioLike],
+    scenario: ScenarioLike | Sequence[ScenarioLike] | None = None,
     *,
     model: ModelLike | None = None,
-    machine: MachineLike | None = None,
+    machine: MachineLike | Sequence[MachineLike] | None = None,
     stack: StackLike | None = None,
+    weights: str | None = None,
+    kv_cache_dtype: str | None = None,
+    requests: int | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
+    requests_per_second: float | None = None,
+    dataset_path: PathLike | None = None,
+    ttft: str | None = None,
+    tpot: str | None = None,
     host: PathLike | None = None,
     sensitivity: bool = False,
     within: float = 4.0,
@@ -236,13 +278,27 @@ def study(
     set: Settings = None,
     progress: Progress = None,
 ) -> answers.StudyAnswer:
-    """The question of a scenario file, predicted.
+    """The question of a scenario file, predicted; without one that of a model, a machine and a load.
 
     `host`: the machine file that `machine: host` means; `sensitivity`: which figure of the machine would change the
     answer if it were up to `within` times larger or smaller; of a search `journal` keeps finished points, to `resume`
     it, and `points` gets every point as CSV.
     """
-    named = _of_scenario(model, machine, stack, set)
+    _kept, load = _load(
+        model,
+        machine,
+        stack,
+        set,
+        weights=weights,
+        kv_cache_dtype=kv_cache_dtype,
+        requests=requests,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        requests_per_second=requests_per_second,
+        dataset_path=dataset_path,
+        ttft=ttft,
+        tpot=tpot,
+    )
     with _scenario_files(scenario) as files:
         return ask(
             "study",
@@ -255,37 +311,51 @@ def study(
             resume=resume,
             points=_file(points),
             progress=progress,
-            **named.all(),
+            **load,
         )
 
 
 def validate(
-    traces: PathLike | Sequence[PathLike] | None = None,
+    files: PathLike | Sequence[PathLike] | None = None,
     *,
     machine: PathLike | None = None,
+    model: PathLike | None = None,
+    stack: PathLike | None = None,
+    batch: int | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
+    set: Settings = None,
     points: PathLike | Sequence[PathLike] | None = None,
     calibrate_on: PathLike | Sequence[PathLike] | None = None,
     serving: PathLike | None = None,
-    stack: str | None = None,
     prompts: int | None = None,
     prefix_tokens: int | None = None,
     seed: int | None = None,
     leave_one_out: str | Sequence[str] | None = None,
     progress: Progress = None,
 ) -> answers.ValidateAnswer:
-    """Predicted against measured: traces of a machine, CSVs of published points, or a CSV of served runs.
+    """Predicted against measured: results of benchmark tools, traces, published points or served runs.
 
-    `calibrate_on`: points to learn from first; `leave_one_out`: predict the points of each "machine", "family",
-    "vendor", "source", "stack" or "software" from those of all others, of served runs each "experiment".
+    `files`: results of vllm bench, SGLang, GuideLLM, AIPerf or llama-bench, folders of them, or traces. `model`,
+    `stack`, `batch`, `prompt_tokens`, `output_tokens` and `set` say of a result what its file does not.
+
+    `points`: CSVs; `serving`: a CSV of served runs. `calibrate_on`: points to learn from first; `leave_one_out`: predict
+    the points of each "machine", "family", "vendor", "source", "stack" or "software" from those of all others, of
+    served runs each "experiment".
     """
     return ask(
         "validate",
-        traces=_files(traces),
+        files=_files(files),
         machine=_file(machine),
+        model=_file(model),
+        stack=_file(stack),
+        batch=batch,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        set=_texts(set),
         points=_files(points),
         calibrate_on=_files(calibrate_on),
         serving=_file(serving),
-        stack=stack,
         prompts=prompts,
         prefix_tokens=prefix_tokens,
         seed=seed,
@@ -295,9 +365,15 @@ def validate(
 
 
 def calibrate(
-    traces: PathLike | Sequence[PathLike] | None = None,
+    files: PathLike | Sequence[PathLike] | None = None,
     *,
     machine: PathLike | None = None,
+    model: PathLike | None = None,
+    stack: PathLike | None = None,
+    batch: int | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
+    set: Settings = None,
     machine_file: PathLike | None = None,
     hold_out: float = 0.0,
     seed: int = 1,
@@ -305,15 +381,22 @@ def calibrate(
     folder: PathLike | None = None,
     progress: Progress = None,
 ) -> answers.CalibrateAnswer:
-    """Fits a machine to traces, or machines and stacks to published points.
+    """Fits a machine and its stack to results of benchmark tools, a machine to traces, or many to published points.
 
-    `machine`: to start from; `machine_file`: the calibrated machine is written there; `hold_out`: share of the steps to
-    score instead of fit. `folder`: a new one for the machine and stack files that `points` teach.
+    `files`: results or traces, as for `validate`; `machine`: to start from. `folder`: a new one for the machine and stack
+    files that results or `points` teach. Of traces: `machine_file`, where the calibrated machine is written, and
+    `hold_out`, the share of the steps to score instead of fit.
     """
     return ask(
         "calibrate",
-        traces=_files(traces),
+        files=_files(files),
         machine=_file(machine),
+        model=_file(model),
+        stack=_file(stack),
+        batch=batch,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        set=_texts(set),
         machine_file=_file(machine_file),
         hold_out=hold_out,
         seed=seed,

@@ -149,6 +149,22 @@ def test_validations_of_left_out_groups(program):
     assert dculab.validate(serving=SERVING).json == program("validate", "--serving", SERVING, "--format", "json")[1]
 
 
+def test_benchmarks(program):
+    result = SOURCES / "tests/data/foreign/vllm/mi300x_vllm2025-08_llama3.1-8b_bs8_in128_out128.json"
+    asked = {"machine": "mi300x", "model": "llama-3.1-8b", "batch": 8, "prompt_tokens": 128, "output_tokens": 128}
+    for command in (dculab.validate, dculab.calibrate):
+        answer = command(result, **asked)
+        assert answer.json == program(command.__name__, result, *options(asked), "--format", "json")[1]
+
+
+def test_loads_without_a_scenario(program):
+    asked = {"model": "llama-3-8b", "machine": "z100", "requests": 20, "prompt_tokens": 100, "output_tokens": 10}
+    for command in (dculab.simulate, dculab.study):
+        answer = command(**asked, requests_per_second=3.0)
+        given = (*options(asked), "--requests-per-second", "3.0")
+        assert answer.json == program(command.__name__, *given, "--format", "json")[1]
+
+
 @pytest.mark.whole
 def test_calibrations(program, tmp_path):
     trace, machine = tmp_path / "trace.jsonl", MEASURED / "machine.yaml"
