@@ -1,10 +1,20 @@
 #include "files/gzip.hpp"
 
-#include <zlib.h>
-
 #include <limits>
 
 #include "core/error.hpp"
+
+#ifdef __EMSCRIPTEN__
+
+std::string dculab::files::unpacked(const std::string& file, std::string text, std::size_t) {
+  if (text.starts_with("\x1f\x8b"))
+    throw InputError(file, "is packed by gzip, which is not read here; unpack it first");
+  return text;
+}
+
+#else
+
+#include <zlib.h>
 
 namespace dculab::files {
 namespace {
@@ -56,3 +66,5 @@ std::string unpacked(const std::string& file, std::string text, std::size_t limi
 }
 
 }  // namespace dculab::files
+
+#endif
