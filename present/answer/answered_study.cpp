@@ -77,12 +77,23 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   return scenario.then.empty() && question.scenarios.size() == 1 ? study::Journaled::no : study::Journaled::not_alone;
 }
 
+// A load without a scenario file is judged by its throughput unless the question says by what.
+[[nodiscard]] study::LoadQuestion load_of(const std::string& file, const StudyQuestion& question) {
+  study::LoadQuestion load = question.load;
+  const auto judges = [](const std::string& change) {
+    return change.starts_with("objective") || change.starts_with("pareto");
+  };
+  if (file.empty() && std::ranges::none_of(load.set, judges))
+    load.set.emplace_back("objective={maximize: output_tokens_per_second}");
+  return load;
+}
+
 // Read and checked, before the work.
 [[nodiscard]] config::Scenario read_question(const std::string& file, const StudyQuestion& question) {
-  config::Scenario scenario = study::read_with(file, question.load);
+  config::Scenario scenario = study::read_with(file, load_of(file, question));
   refuse_ignored(scenario, question);
   if (question.measure && study::is_served(scenario))
-    scenario = study::read_serving_scenario(file, question.load);
+    scenario = study::read_serving_scenario(file, load_of(file, question));
   else
     study::refuse_unanswered(scenario);
   study::refuse_long(scenario, journaled(scenario, question));
@@ -119,7 +130,7 @@ Report answered_study(const StudyQuestion& question, const SearchEvents& events)
     throw InputError(files, "is of one scenario; give one");
   if (is_one) return answered(question.scenarios.front(), question, events);
   for (const std::string& file : question.scenarios)
-    static_cast<void>(study::read_with(file, question.load));  // before the work
+    static_cast<void>(study::read_with(file, load_of(file, question)));  // before the work
   Report all = studies_report();
   for (const std::string& file : question.scenarios) add_study(answered(file, question, events), all);
   return all;
