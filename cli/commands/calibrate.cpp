@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands/commands.hpp"
 #include "cli/output_options.hpp"
@@ -25,7 +26,7 @@ struct CalibrateChoices {
   study::BenchmarkQuestion benchmark;
   std::vector<std::string> points;
   std::string machine_file;
-  int seed = 1;
+  std::optional<int> seed;
   present::OutputOptions output;
 };
 
@@ -39,6 +40,7 @@ void run_on_benchmarks(const CalibrateChoices& choices) {
   if (!choices.machine_file.empty())
     throw InputError("--machine-file", "is of traces; of benchmarks --output names a folder for machine and stack");
   if (choices.question.held_out.share > 0) throw InputError("--hold-out", "is of traces; leave it out");
+  if (choices.seed) throw InputError("--seed", "is of traces; leave it out");
   study::BenchmarkQuestion question = choices.benchmark;
   question.files = choices.question.traces;
   question.machine = choices.question.machine;
@@ -50,7 +52,7 @@ void run_on_benchmarks(const CalibrateChoices& choices) {
 
 void run_on_traces(CalibrateChoices& choices) {
   study::refuse_benchmark_options(choices.benchmark);
-  choices.question.held_out.seed = static_cast<std::uint64_t>(choices.seed);
+  choices.question.held_out.seed = static_cast<std::uint64_t>(choices.seed.value_or(1));
   ProgressBar bar;
   const present::CalibratedMachine calibrated = present::calibrated_on_traces(
       choices.question,

@@ -104,4 +104,19 @@ TEST_CASE("files of other kinds are named, with what takes them", "[main]") {
   check_refused({"validate", kForeign + "aiperf"}, {"--machine"});
 }
 
+TEST_CASE("options that would change nothing of a benchmark are refused", "[main]") {
+  const std::string latency = kForeign + "vllm/mi300x_vllm2025-08_llama3.1-8b_bs8_in128_out128.json";
+  const std::string rows = kForeign + "llama-bench/docsample_b5163.csv";
+  for (const Arguments& idle : {Arguments{"--hold-out", "0.3"}, {"--seed", "2"}, {"--machine-file", "m.yaml"}}) {
+    Arguments arguments{"calibrate", latency, "--machine", "mi300x"};
+    arguments.insert(arguments.end(), idle.begin(), idle.end());
+    check_refused(arguments, {idle.front(), "is of traces"});
+  }
+  check_refused({"validate", latency, "--machine", "mi300x", "--worst", "3"}, {"--worst"});
+  check_refused({"validate", rows, "--machine", "a100-40gb", "--model", "qwen2.5-7b", "--batch", "3"}, {"--batch"});
+  check_refused({"validate", rows, "--machine", "a100-40gb", "--model", "qwen2.5-7b", "--set", "weights=f16"},
+                {"--set", "llama-bench"});
+  check_refused({"validate", "--points", "p.csv", "--model", "qwen2.5-7b"}, {"--model"});
+}
+
 }  // namespace dculab::cli::test
