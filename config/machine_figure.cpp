@@ -65,8 +65,9 @@ void set_clock(sim::Machine& machine, MapReader& reader, const Node& node) {
 
 // A figure that is set keeps following, from where it is now.
 void set_figure(sim::Machine& machine, MapReader& reader, const Node& node) {
-  const bool begins =
-      !is_relative(node) && machine.kind == lower::DeviceKind::gpu && sim::begin_link(machine, node.key);
+  const bool may_have_links = machine.kind == lower::DeviceKind::gpu;
+  const bool begins = !is_relative(node) &&
+                      (sim::begin_cost(machine, node.key) || (may_have_links && sim::begin_link(machine, node.key)));
   if (node.key.starts_with(sim::kOfStack) || (!begins && !sim::find_figure(machine, node.key)))
     return reader.complain(node, "machine." + node.key + ": " + why_unknown(machine, node.key));
   const double before = *sim::figure_value(machine, node.key);

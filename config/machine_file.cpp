@@ -66,6 +66,8 @@ class MachineReader {
     read_reached(reader.optional_map("reached"));
     refuse_old_section(reader);
     read_figures(reader, machine_, sim::kLinks);
+    read_fields(reader.optional_map("power"), machine_.power, sim::kPower);
+    read_figures(reader, machine_, sim::kPrice);
     if (reader.optional("calibration") != nullptr)
       read_calibration(reader.optional_map("calibration"), machine_.calibration.emplace());
     reader.finish();

@@ -105,6 +105,8 @@ FileTree machine_tree() {
   keys.push_back(map_key("reached", "shares of peaks, by stack or program",
                          {many_keys("<stack>", ".", map_of(figure_keys(sim::kReached, evidence)))}));
   append(keys, figure_keys(sim::kLinks, evidence));
+  keys.push_back(map_key("power", "what a device draws, without its server", figure_keys(sim::kPower, evidence)));
+  append(keys, figure_keys(sim::kPrice, evidence));
   keys.push_back(map_key("calibration", "written by `dculab calibrate`", calibration_keys()));
   return {std::string(kMachineSchema), "a device, and what it costs to run work there", {map_of(std::move(keys))}};
 }

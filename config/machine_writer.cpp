@@ -37,6 +37,8 @@ class MachineWriter {
       add_cited(reached, stack, "reached." + stack + ".", figures, sim::kReached);
     add_if_any(document, "reached", std::move(reached));
     add_stated(document, "", machine_, sim::kLinks);
+    add_cited(document, "power", "power.", machine_.power, sim::kPower);
+    add_stated(document, "", machine_, sim::kPrice);
     if (machine_.calibration) add(document, "calibration", calibration(*machine_.calibration));
     return document;
   }

@@ -77,6 +77,12 @@ void read_scalar(const Node& node, Quantity<B, S, F, C>& value) {
   read_scalar(node, text);
   value = parse_quantity<Quantity<B, S, F, C>>(text);
 }
+template <class Unit>
+void read_scalar(const Node& node, sim::Amount<Unit>& value) {
+  std::string text;
+  read_scalar(node, text);
+  value = parse_quantity<sim::Amount<Unit>>(text);
+}
 
 class MapReader {
  public:

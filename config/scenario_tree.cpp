@@ -54,6 +54,8 @@ void add_changes(std::vector<FileKey>& keys, const std::string& shown, const std
   add_changes(keys, "overheads.", "overheads\\.", sim::kOverheads);
   add_changes(keys, "sustained.", "sustained\\.", sim::kSustained);
   add_changes(keys, "", "", sim::kLinks);
+  add_changes(keys, "power.", "power\\.", sim::kPower);
+  add_changes(keys, "", "", sim::kPrice);
   return keys;
 }
 

@@ -17,7 +17,7 @@ constexpr double kKibi = 1024.0;
 constexpr double kMebi = 1024.0 * kKibi;
 constexpr double kGibi = 1024.0 * kMebi;
 
-constexpr std::array<Unit, 37> kUnits{{
+constexpr std::array<Unit, 44> kUnits{{
     {Dimension::bytes, "B", 1},
     {Dimension::bytes, "kB", 1e3},
     {Dimension::bytes, "KiB", kKibi},
@@ -55,6 +55,13 @@ constexpr std::array<Unit, 37> kUnits{{
     {Dimension::flop_rate, "GFLOP/s", 1e9},
     {Dimension::flop_rate, "TFLOP/s", 1e12},
     {Dimension::flop_rate, "PFLOP/s", 1e15},
+    {Dimension::power, "mW", 1e-3},
+    {Dimension::power, "W", 1},
+    {Dimension::power, "kW", 1e3},
+    {Dimension::energy, "mJ", 1e-3},
+    {Dimension::energy, "J", 1},
+    {Dimension::energy, "kJ", 1e3},
+    {Dimension::energy, "MJ", 1e6},
 }};
 
 struct DimensionWords {
@@ -76,6 +83,10 @@ DimensionWords words(Dimension dimension) {
       return {"a bandwidth", "1024 GB/s"};
     case Dimension::flop_rate:
       return {"a FLOP rate", "24.6 TFLOP/s"};
+    case Dimension::power:
+      return {"a power", "300 W"};
+    case Dimension::energy:
+      return {"an energy", "0.5 J"};
   }
   return {"", ""};
 }

@@ -8,15 +8,16 @@
 #include <string_view>
 
 #include "core/units.hpp"
+#include "sim/hardware/power.hpp"
 
 namespace dculab::config {
 
-enum class Dimension { bytes, seconds, flop, frequency, bandwidth, flop_rate };
+enum class Dimension { bytes, seconds, flop, frequency, bandwidth, flop_rate, power, energy };
 
 struct Unit {
   Dimension dimension;
   std::string_view symbol;
-  double factor;  // in bytes, seconds, FLOP and cycles
+  double factor;  // in bytes, seconds, FLOP, cycles, watts and joules
 };
 
 // Every unit that is accepted, grouped by dimension, smallest first.
@@ -56,6 +57,14 @@ struct DimensionOf<BytesPerSecond> {
 template <>
 struct DimensionOf<FlopsPerSecond> {
   static constexpr Dimension value = Dimension::flop_rate;
+};
+template <>
+struct DimensionOf<sim::Watts> {
+  static constexpr Dimension value = Dimension::power;
+};
+template <>
+struct DimensionOf<sim::Joules> {
+  static constexpr Dimension value = Dimension::energy;
 };
 
 template <class Quantity>

@@ -16,6 +16,10 @@ template <int B, int S, int F, int C>
 [[nodiscard]] std::string figure_text(Quantity<B, S, F, C> value) {
   return exact_text(value);
 }
+template <class Unit>
+[[nodiscard]] std::string figure_text(sim::Amount<Unit> value) {
+  return exact_text(value);
+}
 
 // A scalar that YAML has as it is: a number, a word of ours.
 [[nodiscard]] Node word_node(std::string_view word);

@@ -45,6 +45,7 @@ inline constexpr std::string_view tokens_per_second = "tokens/s";
 inline constexpr std::string_view requests_per_second = "requests/s";
 inline constexpr std::string_view count = "count";  // of whatever the field names
 inline constexpr std::string_view share = "share";  // of a whole: 0.1 is 10 %; a change has a sign
+inline constexpr std::string_view usd = "USD";
 inline constexpr std::string_view ratio = "ratio";  // of two values with one unit: 2 is twice as much
 }  // namespace unit
 
@@ -209,8 +210,12 @@ inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
 
+// A Quantity, or another number that says what its unit is.
 template <class T>
-inline constexpr bool is_quantity = false;
+inline constexpr bool is_quantity = requires(const T& number) {
+  T::symbol;
+  number.value();
+};
 template <int B, int S, int F, int C>
 inline constexpr bool is_quantity<Quantity<B, S, F, C>> = true;
 
@@ -232,7 +237,7 @@ using ValueOf = std::remove_cvref_t<std::invoke_result_t<const Get&, const T&>>;
 
 }  // namespace detail
 
-// "s", "B/s", "FLOP/s": of a Quantity.
+// "s", "B/s", "FLOP/s": of a quantity.
 template <class T>
 [[nodiscard]] constexpr std::string_view unit_of() {
   if constexpr (std::is_same_v<T, Bytes>) return unit::bytes;
@@ -243,6 +248,7 @@ template <class T>
   if constexpr (std::is_same_v<T, FlopsPerSecond>) return "FLOP/s";
   if constexpr (std::is_same_v<T, FlopsPerByte>) return "FLOP/B";
   if constexpr (std::is_same_v<T, Hertz>) return "Hz";
+  if constexpr (requires { T::symbol; }) return T::symbol;
   return {};
 }
 

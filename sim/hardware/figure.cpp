@@ -37,6 +37,20 @@ template <class Part, std::size_t N>
   return nullptr;
 }
 
+// What an optional lacks begins at 0. False where there is no such member.
+template <class Part, std::size_t N>
+[[nodiscard]] bool begin_member(Part& part, const std::array<FigureField<Part>, N>& fields, std::string_view name) {
+  for (const FigureField<Part>& field : fields) {
+    if (field.info.key != name) continue;
+    visit_figure(part, field, [](auto& figure) {
+      if constexpr (requires { figure.emplace(); })
+        if (!figure) figure.emplace();
+    });
+    return true;
+  }
+  return false;
+}
+
 [[nodiscard]] Found find_peak(Machine& machine, std::string_view dtype_name, std::string_view unit) {
   const std::optional<Dtype> dtype = parse_dtype(dtype_name);
   const auto peak = dtype ? machine.peaks.find(*dtype) : machine.peaks.end();
@@ -83,12 +97,16 @@ constexpr std::string_view kReachedBegin = "reached.";
 
 [[nodiscard]] Found find_plain(Machine& machine, std::string_view key) {
   const Found design = find_member(machine, kDesign, key);
-  return design ? design : find_member(machine, kLinks, key);
+  if (design) return design;
+  const Found link = find_member(machine, kLinks, key);
+  return link ? link : find_member(machine, kPrice, key);
 }
 
 [[nodiscard]] const FigureInfo* info_of_plain(std::string_view key) {
   const FigureInfo* design = find_info(kDesign, key);
-  return design != nullptr ? design : find_info(kLinks, key);
+  if (design != nullptr) return design;
+  const FigureInfo* link = find_info(kLinks, key);
+  return link != nullptr ? link : find_info(kPrice, key);
 }
 
 [[nodiscard]] const FigureInfo* info_of_matmuls(std::string_view section) {
@@ -115,7 +133,14 @@ std::optional<Figure> find_figure(Machine& machine, std::string_view key) {
   if (section == "waves" && machine.kind == lower::DeviceKind::gpu) return find_member(machine.waves, kWaves, figure);
   if (section == "overheads") return find_member(machine.overheads, kOverheads, figure);
   if (section == "sustained") return find_member(machine.sustained, kSustained, figure);
+  if (section == "power") return find_member(machine.power, kPower, figure);
   return std::nullopt;
+}
+
+bool begin_cost(Machine& machine, std::string_view key) {
+  constexpr std::string_view kPowerBegin = "power.";
+  if (!key.starts_with(kPowerBegin)) return begin_member(machine, kPrice, key);
+  return begin_member(machine.power, kPower, key.substr(kPowerBegin.size()));
 }
 
 const FigureInfo* find_figure_info(std::string_view key) {
@@ -129,6 +154,7 @@ const FigureInfo* find_figure_info(std::string_view key) {
   if (section == "waves") return find_info(kWaves, figure);
   if (section == "overheads") return find_info(kOverheads, figure);
   if (section == "sustained") return find_info(kSustained, figure);
+  if (section == "power") return find_info(kPower, figure);
   return section == "reached" ? find_info(kReached, figure) : info_of_matmuls(section);
 }
 

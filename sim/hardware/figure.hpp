@@ -13,13 +13,17 @@
 
 namespace dculab::sim {
 
-using Figure = std::variant<int*, double*, Bytes*, Seconds*, Hertz*, BytesPerSecond*, FlopsPerSecond*>;
+using Figure = std::variant<int*, double*, Bytes*, Seconds*, Hertz*, BytesPerSecond*, FlopsPerSecond*, Watts*>;
 
 // How keys of the stack begin.
 inline constexpr std::string_view kOfStack = "stack.";
 
 // Nothing for a key that is no figure, and for one that the machine does not state and nothing stands in for.
 [[nodiscard]] std::optional<Figure> find_figure(Machine& machine, std::string_view key);
+
+// The figure under "power." or "price_per_hour", which begins at 0 where the machine states none. False for any other
+// key.
+bool begin_cost(Machine& machine, std::string_view key);
 
 // What is known of the figure under `key`, of any machine; null for a key that is no figure.
 [[nodiscard]] const FigureInfo* find_figure_info(std::string_view key);

@@ -17,6 +17,7 @@
 #include "core/units.hpp"
 #include "fields/bounds.hpp"
 #include "fields/field_list.hpp"
+#include "sim/hardware/power.hpp"
 
 namespace dculab::sim {
 
@@ -34,6 +35,7 @@ template <class T>
   if constexpr (std::is_same_v<T, Hertz>) return between(1e3, 1e12);           // 1 kHz, 1000 GHz
   if constexpr (std::is_same_v<T, BytesPerSecond>) return between(1e3, 1e20);  // 1 kB/s, 10^8 TB/s
   if constexpr (std::is_same_v<T, FlopsPerSecond>) return between(1e3, 1e21);  // 1 kFLOP/s, 10^6 PFLOP/s
+  if constexpr (std::is_same_v<T, Watts>) return between(1e-3, 1e6);           // 1 mW, 1 MW
 }
 inline constexpr Bounds kLatencyBounds = between(1e-12, 1e3);  // s
 inline constexpr Bounds kCountsFromZero = between(0, kLargestFigureCount);
@@ -140,8 +142,9 @@ template <class Part>
 struct FigureField {
   using Member =
       std::variant<int Part::*, double Part::*, Seconds Part::*, Bytes Part::*, Hertz Part::*, BytesPerSecond Part::*,
-                   FlopsPerSecond Part::*, std::optional<int> Part::*, std::optional<Seconds> Part::*,
-                   std::optional<BytesPerSecond> Part::*, std::optional<FlopsPerSecond> Part::*>;
+                   FlopsPerSecond Part::*, std::optional<int> Part::*, std::optional<double> Part::*,
+                   std::optional<Seconds> Part::*, std::optional<BytesPerSecond> Part::*,
+                   std::optional<FlopsPerSecond> Part::*, std::optional<Watts> Part::*>;
 
   // `Owner` is Part or a base of it.
   template <class T, class Owner>

@@ -144,6 +144,7 @@ std::vector<std::string> problems(const Machine& machine) {
   if (machine.kind == lower::DeviceKind::cpu && !machine.compute_capability.empty())
     found.push_back("compute_capability: only a GPU has one");
   check_fitted(found, machine);
+  for (std::string& problem : problems(machine.power)) found.push_back(std::move(problem));
   return found;
 }
 

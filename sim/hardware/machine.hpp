@@ -16,6 +16,7 @@
 #include "core/kv/retention.hpp"
 #include "core/units.hpp"
 #include "lower/device.hpp"
+#include "sim/hardware/power.hpp"
 #include "sim/hardware/stack.hpp"
 
 namespace dculab::sim {
@@ -192,6 +193,8 @@ struct Machine : lower::Device {
   std::optional<Seconds> collective_start;         // what an all-reduce of a few bytes takes beside its hops
   std::optional<BytesPerSecond> network_link;  // to other servers, one direction: this device's share of the adapters
   std::optional<Seconds> network_latency;      // one hop of a message of a few bytes
+  Power power;
+  std::optional<double> price_per_hour;  // of a device, in USD
   std::optional<Calibration> calibration;
   std::map<std::string, Derivation> derivations;  // by key: "peaks.f16.vector", "memory.L2.bandwidth"
   // Compute units of the machine that this one was made of by changing their number; 0 = it was not. See sharing_units.

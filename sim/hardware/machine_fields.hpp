@@ -65,6 +65,29 @@ inline constexpr auto kLinks = std::to_array<FigureField<Machine>>({
      {.bounds = kLatencyBounds, .absent = "0 s"}},
 });
 
+// What a device draws, without the server around it.
+inline constexpr auto kPower = std::to_array<FigureField<Power>>({
+    {"idle",
+     &Power::idle,
+     "with a model in memory and its clocks up, between two steps",
+     {.absent = "no energy is predicted"}},
+    {"memory_bound",
+     &Power::memory_bound,
+     "while DRAM streams at the rate that it sustains and little is computed",
+     {.absent = "no energy is predicted"}},
+    {"compute_bound",
+     &Power::compute_bound,
+     "while the matrix units are busy: the limit of the board, as a rule",
+     {.absent = "no energy is predicted"}},
+});
+
+inline constexpr auto kPrice = std::to_array<FigureField<Machine>>({
+    {"price_per_hour",
+     &Machine::price_per_hour,
+     "what an hour of one device costs, its part of the server included",
+     {.unit = unit::usd, .bounds = between(1e-6, 1e6), .absent = "no price is predicted"}},
+});
+
 inline constexpr auto kPeak = std::to_array<FigureField<Peak>>({
     {"vector", &Peak::vector, "of the vector units", kRequired},
     {"matrix", &Peak::matrix, "of the matrix units, dense", {.absent = "there are none"}},

@@ -44,6 +44,12 @@ void add_links(const sim::Machine& machine, std::vector<Absence>& found) {
   if (!machine.network_latency) found.push_back({"network_latency", "none", "not stated"});
 }
 
+void add_costs(const sim::Machine& machine, std::vector<Absence>& found) {
+  for (const char* key : {"power.idle", "power.memory_bound", "power.compute_bound", "price_per_hour"})
+    if (!sim::figure_value(machine, key))
+      found.push_back({key, "none", "not stated: nothing is said of what it costs"});
+}
+
 }  // namespace
 
 sim::Machine effective_machine(sim::Machine machine) {
@@ -74,6 +80,7 @@ std::vector<Absence> absences(const sim::Machine& machine) {
   if (machine.kind == lower::DeviceKind::gpu && machine.compute_capability.empty())
     found.push_back({"compute_capability", "none", "treated as no NVIDIA GPU"});
   add_links(machine, found);
+  add_costs(machine, found);
   return found;
 }
 

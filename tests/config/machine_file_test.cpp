@@ -252,6 +252,31 @@ TEST_CASE("figures that a scenario sets or scales stay within the bounds of the 
   CHECK_THAT(refusal("memory.L2.outstanding", "1e9"), ContainsSubstring("at most 1048576"));
 }
 
+TEST_CASE("a scenario states the power and the price of a machine that has none, in the right order") {
+  sim::Machine machine = read_machine_file(shipped_file("z100"));
+  REQUIRE_FALSE(machine.power.is_stated());
+  const auto set = [&machine](const std::string& key, const std::string& value) {
+    Node node;
+    node.kind = NodeKind::scalar;
+    node.key = key;
+    node.text = value;
+    ProblemList problems("s.yaml");
+    set_figures(machine, {&node, 1}, problems);
+    problems.throw_if_any();
+  };
+  CHECK_THROWS_WITH(set("power.idle", "2 x"), ContainsSubstring("machine.power.idle: no figure of z100"));
+  set("power.idle", "60 W");
+  set("power.memory_bound", "0.2 kW");
+  set("power.compute_bound", "280 W");
+  set("price_per_hour", "0.9");
+  CHECK(machine.power.is_stated());
+  CHECK(machine.power.memory_bound == sim::Watts(200));
+  set("price_per_hour", "2 x");
+  CHECK(machine.price_per_hour == 1.8);
+  CHECK(machine.sources.at("power.idle") == "assumed: set by the scenario");
+  CHECK_THROWS_WITH(set("power.compute_bound", "100 W"), ContainsSubstring("is below power.memory_bound"));
+}
+
 TEST_CASE("citing again replaces the evidence") {
   sim::Machine machine;
   cite(machine, "clock", sim::Evidence::assumed, "a guess");

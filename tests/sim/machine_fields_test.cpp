@@ -36,6 +36,8 @@ void check_list(const std::string& section, const std::array<FigureField<Part>, 
 TEST_CASE("every figure of a machine is found under its key, with its own bounds") {
   check_list("", kDesign);
   check_list("", kLinks);
+  check_list("power.", kPower);
+  check_list("", kPrice);
   check_list("peaks.f16.", kPeak);
   check_list("memory.L2.", kLevel);
   check_list("waves.", kWaves);

@@ -17,7 +17,8 @@ PAGES = {"machine": ["hwmodels/SCHEMA.md"], "stack": ["stacks/SCHEMA.md"],
          "scenario": ["docs/reference/scenario-file.md"], "trace": ["docs/reference/trace-file.md"]}
 HEAD = ["| key | value | default | meaning |", "|---|---|---|---|"]
 MARK = re.compile(r"<!-- keys: (\w+)((?: \S+)*) -->")
-DIMENSIONS = {"s": "time", "B": "size", "B/s": "bandwidth", "FLOP/s": "FLOP rate", "FLOP": "FLOP", "Hz": "frequency"}
+DIMENSIONS = {"s": "time", "B": "size", "B/s": "bandwidth", "FLOP/s": "FLOP rate", "FLOP": "FLOP", "Hz": "frequency",
+              "W": "power"}
 MANY = 8  # keys of one map that are alike are one row
 
 
