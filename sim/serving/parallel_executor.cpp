@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/plan_step.hpp"
+#include "sim/cost/energy.hpp"
 
 namespace dculab::sim {
 
@@ -22,6 +23,12 @@ ParallelExecutor::ParallelExecutor(const Machine& machine, const ModelShape& mod
 
 void ParallelExecutor::add(std::string_view bound, Seconds price) {
   if (price > Seconds{}) time_by_bound_[std::string(bound)] += step_scale_ * price;
+}
+
+// Of the step that the device ran last, with the copies before it.
+void ParallelExecutor::add_energy(const StepPlan& plan) {
+  if (!machine_.power.is_stated()) return;
+  active_energy_ += sim::active_energy(machine_, plan, device_.price()) + copying_energy(machine_, device_.copies());
 }
 
 ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {
@@ -53,12 +60,14 @@ StepResult ParallelExecutor::run_micro_batches() {
   StepResult result = device_.run(first_);
   const StepPrice before = device_.price();
   static_cast<void>(add_bounds(first_));
+  add_energy(first_);
   add("block copies", device_.copies());
   add("swap", device_.swaps());
   const Seconds moved = device_.copies() + device_.swaps(), paused = device_.pauses();
   result.op_durations.clear();
   static_cast<void>(device_.run(second_));
   static_cast<void>(add_bounds(second_));
+  add_energy(second_);
   add("pauses", paused + device_.pauses());
   const OverlappedPrice both = overlapped(machine_, first_, before, second_, device_.price());
   time_by_bound_["host"] -= step_scale_ * (before.host + device_.price().host - both.host);
@@ -74,6 +83,7 @@ StepResult ParallelExecutor::run(const StepPlan& plan) {
   Work work;
   if (!overlaps) {
     work = add_bounds(plan);
+    add_energy(plan);
     add("block copies", device_.copies());
     add("swap", device_.swaps());
     add("pauses", device_.pauses());

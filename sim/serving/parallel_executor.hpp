@@ -23,6 +23,7 @@
 #include "core/serving_loop.hpp"
 #include "sim/cost/micro_batches.hpp"
 #include "sim/hardware/deployment.hpp"
+#include "sim/hardware/power.hpp"
 #include "sim/serving/simulated_executor.hpp"
 
 namespace dculab::sim {
@@ -58,6 +59,10 @@ class ParallelExecutor final : public Executor {
   // Of each device on average, without waiting.
   [[nodiscard]] Seconds device_time() const { return device_time_; }
 
+  // What each device that shares a layer has drawn beyond power.idle, all stages together (sim/cost/energy.hpp); 0
+  // where the machine's power is not stated. It is of the work: a step that takes longer than its price has no more.
+  [[nodiscard]] Joules active_energy() const { return active_energy_; }
+
  private:
   // The step's parts, for the stages to divide.
   struct Work {
@@ -69,6 +74,7 @@ class ParallelExecutor final : public Executor {
   [[nodiscard]] Work add_bounds(const StepPlan& plan);
   [[nodiscard]] StepResult run_micro_batches();
   void add(std::string_view bound, Seconds price);
+  void add_energy(const StepPlan& plan);
   [[nodiscard]] Seconds layers_in_stage(const Work& work, int stage) const;
   [[nodiscard]] Seconds through_the_stages(const StepPlan& plan, const Work& work);
 
@@ -85,6 +91,7 @@ class ParallelExecutor final : public Executor {
   double rebalancing_;       // what a second of work takes
   StepPlan first_, second_;  // of two micro-batches; re-used
   Seconds device_time_;
+  Joules active_energy_;
   std::map<std::string, Seconds> time_by_bound_;
 };
 

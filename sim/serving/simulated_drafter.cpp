@@ -12,7 +12,9 @@ Drafter::Proposal SimulatedDrafter::propose(const Batch& batch, std::span<const 
     tasks_.push_back(task_of(batch.sequences[index], scheduled));
     proposal.trees.push_back(draft_of(shape_, scheduled.max_draft_tokens, scheduled.max_draft_depth));
   }
-  proposal.duration = scale_ * work_.price(tasks_);
+  const DraftPrice price = work_.price(tasks_);
+  proposal.duration = scale_ * price.seconds;
+  active_energy_ += price.active;
   return proposal;
 }
 

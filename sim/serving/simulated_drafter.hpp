@@ -25,12 +25,16 @@ class SimulatedDrafter final : public Drafter {
   void judged(std::span<const JudgedSequence> sequences) override;
   void forget(SequenceId sequence) override { computed_.erase(sequence); }
 
+  // Of each device so far, beyond power.idle.
+  [[nodiscard]] Joules active_energy() const { return active_energy_; }
+
  private:
   [[nodiscard]] DraftTask task_of(const SequenceSlice& slice, const ScheduledSequence& scheduled);
 
   const DraftWork& work_;
   const DraftShape& shape_;
   double scale_;
+  Joules active_energy_;
   std::vector<DraftTask> tasks_;                  // re-used
   std::unordered_map<SequenceId, int> computed_;  // tokens in the drafter's cache
 };

@@ -4,6 +4,7 @@
 
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
+#include "sim/cost/token_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/alone_latency.hpp"
 
@@ -118,6 +119,17 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
   run.num_preemptions += its.num_preemptions;
 }
 
+// From the first arrival to the last token.
+[[nodiscard]] Joules energy_of(const SimulatedServer& server, const std::deque<Replica>& replicas,
+                               const ServingRun& run) {
+  Joules total = machines_of(server.machine, server.deployment) * (*server.machine.power.idle * run.metrics.duration());
+  for (const Replica& replica : replicas) {
+    const double devices = run.one_in * server.deployment.of(replica.role).tensor_parallel_size;
+    for (const VirtualEngine& engine : replica.engines) total += devices * engine.active_energy();
+  }
+  return total;
+}
+
 }  // namespace
 
 ServedModel served_with(const SimulatedServer& server, const ReplicaDevices& devices, HeadSet set) {
@@ -180,6 +192,7 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   run.num_engines = static_cast<int>(timelines.size());
   if (server.few_heads) run.few_heads_weights = memory_beside(server, ReplicaRole::both).weights;
   run.timeline = ServingTimeline::together(timelines);
+  if (server.machine.power.is_stated()) run.energy = energy_of(server, cluster.replicas(), run);
   return run;
 }
 

@@ -60,6 +60,7 @@ struct ServingRun {
   SwapCounts swaps;
   Bytes swapped_out, swapped_in;                 // of all devices
   Seconds busy;                                  // sum of the steps, with drafting
+  std::optional<Joules> energy{};                // of all devices, idle ones too; where the machine's power is stated
   DraftCounts drafts;                            // of all engines
   Seconds drafting;                              // within `busy`
   HeadSetCounts head_sets{};                     // of all engines, where options have groups_by_load,

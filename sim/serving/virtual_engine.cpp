@@ -76,6 +76,13 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
   if (draft_work_) executor_.set_beside(draft_work_->memory().weights);
 }
 
+Joules VirtualEngine::active_energy() const {
+  Joules total = executor_.active_energy();
+  if (few_) total += few_->executor.active_energy();
+  if (drafter_) total += drafter_->active_energy();
+  return total;
+}
+
 ServingCallbacks VirtualEngine::watched(ServingCallbacks callbacks) {
   ServingCallbacks all;
   all.on_step = [this, asked = std::move(callbacks.on_step)](const ServedStep& step) {

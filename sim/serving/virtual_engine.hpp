@@ -59,6 +59,8 @@ class VirtualEngine {
   [[nodiscard]] const ServingReport& report() const { return loop_.report(); }
   [[nodiscard]] const ServingTimeline& timeline() const { return timeline_; }
   [[nodiscard]] const ParallelExecutor& executor() const { return executor_; }
+  // Of each device that shares a layer, beyond power.idle: with drafting, and of both sets of heads.
+  [[nodiscard]] Joules active_energy() const;
   // With the second set of heads; null where there is none.
   [[nodiscard]] const ParallelExecutor* few_executor() const { return few_ ? &few_->executor : nullptr; }
 

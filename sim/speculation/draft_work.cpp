@@ -6,6 +6,7 @@
 #include "model/draft_heads.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "model/plan_step.hpp"
+#include "sim/cost/energy.hpp"
 #include "sim/cost/step_price.hpp"
 
 namespace dculab::sim {
@@ -166,19 +167,20 @@ std::vector<StepPlan> DraftWork::plan(std::span<const DraftTask> tasks) const {
   return steps;
 }
 
-Seconds DraftWork::price(const Machine& machine, std::span<const StepPlan> steps,
-                         std::span<const DraftTask> tasks) const {
-  Seconds total;
+DraftPrice DraftWork::price(const Machine& machine, std::span<const StepPlan> steps,
+                            std::span<const DraftTask> tasks) const {
+  DraftPrice total;
   if (method() == SpeculativeMethod::ngram)
     for (const DraftTask& task : tasks)
-      if (task.max_tokens > 0) total += static_cast<double>(task.missing.context_tokens()) * kLookUpPerToken;
+      if (task.max_tokens > 0) total.seconds += static_cast<double>(task.missing.context_tokens()) * kLookUpPerToken;
   const Seconds each = machine.stack.host_per_step.value_or(machine.overheads.host_per_step);
   const Seconds sequence = machine.stack.host_per_sequence.value_or(machine.overheads.host_per_sequence);
   StepPrice price;
   Bytes beside = model_weights_;
   for (const StepPlan& step : steps) {
     price_step(machine, step, 0, price, beside);
-    total += price.seconds - each - static_cast<double>(step.batch.sequences.size()) * sequence;
+    total.seconds += price.seconds - each - static_cast<double>(step.batch.sequences.size()) * sequence;
+    if (machine.power.is_stated()) total.active += active_energy(machine, step, price);
     beside = {};
   }
   return total;

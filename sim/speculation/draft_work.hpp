@@ -26,6 +26,7 @@
 #include "model/model_shape.hpp"
 #include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
+#include "sim/hardware/power.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/speculation/acceptance.hpp"
 
@@ -57,6 +58,11 @@ struct DraftTask {
 // `batch` with a draft of that shape behind the last token of each sequence that decodes: the step that verifies them.
 [[nodiscard]] Batch with_drafts(Batch batch, const DraftShape& shape);
 
+struct DraftPrice {
+  Seconds seconds;
+  Joules active;  // of a device beyond power.idle; 0 where the machine's power is not stated
+};
+
 class DraftWork {
  public:
   // Machine and options must outlive it. Preconditions: problems() of all are empty;
@@ -74,9 +80,9 @@ class DraftWork {
   [[nodiscard]] std::vector<StepPlan> plan(std::span<const DraftTask> tasks) const;
 
   // What those take on `machine`, which may have other figures than the one it was made for; with the look-up of ngram.
-  [[nodiscard]] Seconds price(const Machine& machine, std::span<const StepPlan> steps,
-                              std::span<const DraftTask> tasks) const;
-  [[nodiscard]] Seconds price(std::span<const DraftTask> tasks) const { return price(machine_, plan(tasks), tasks); }
+  [[nodiscard]] DraftPrice price(const Machine& machine, std::span<const StepPlan> steps,
+                                 std::span<const DraftTask> tasks) const;
+  [[nodiscard]] DraftPrice price(std::span<const DraftTask> tasks) const { return price(machine_, plan(tasks), tasks); }
 
   // Of a device: what the drafter has beside the model.
   [[nodiscard]] DraftMemory memory() const;

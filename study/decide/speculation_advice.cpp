@@ -39,7 +39,7 @@ struct Round {
 
 [[nodiscard]] DraftedTimes price_round(const sim::Machine& machine, const sim::DraftWork& work, const Round& round) {
   sim::StepPrice price;
-  DraftedTimes times{.plain = {}, .verify = {}, .drafting = work.price(machine, round.drafting, round.tasks)};
+  DraftedTimes times{.plain = {}, .verify = {}, .drafting = work.price(machine, round.drafting, round.tasks).seconds};
   sim::price_step(machine, round.plain, price);
   times.plain = price.seconds;
   sim::price_step(machine, round.verify, 0, price, work.memory().weights);
