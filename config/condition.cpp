@@ -218,7 +218,9 @@ void Condition::require_unit(const std::string& name, Dimension dimension) const
     if (number.dimension != dimension)
       throw InputError(in_quotes(text_) + " compares " + name + " with a number " +
                        (number.dimension ? "in another unit" : "without a unit") + "; write for example '" + name +
-                       (dimension == Dimension::seconds ? " <= 50 ms'" : " <= 2 GB'"));
+                       (dimension == Dimension::seconds  ? " <= 50 ms'"
+                        : dimension == Dimension::energy ? " <= 0.5 J'"
+                                                         : " <= 2 GB'"));
   }
 }
 

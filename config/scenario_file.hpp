@@ -198,7 +198,7 @@ struct SweepPoint {
                                             EngineOptions defaults = {});
 
 // What an objective or a constraint may name, and what its figures are.
-enum class MetricKind { time, rate, size, count };
+enum class MetricKind { time, rate, size, count, energy, money };
 struct Metric {
   std::string_view name;
   MetricKind kind;

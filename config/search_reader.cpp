@@ -11,7 +11,7 @@
 namespace dculab::config {
 namespace {
 
-constexpr std::array<Metric, 29> kMetrics{{
+constexpr std::array<Metric, 33> kMetrics{{
     {"step_time", MetricKind::time},
     {"total_time", MetricKind::time},
     {"tokens_per_second", MetricKind::rate},
@@ -41,6 +41,10 @@ constexpr std::array<Metric, 29> kMetrics{{
     {"slowdown_p90", MetricKind::count},
     {"slowdown_p99", MetricKind::count},
     {"share_within_slo", MetricKind::count},
+    {"tokens_per_second_per_user", MetricKind::rate},
+    {"tokens_per_second_per_gpu", MetricKind::rate},
+    {"joules_per_output_token", MetricKind::energy},
+    {"usd_per_million_tokens", MetricKind::money},
 }};
 
 Choices<const Metric*> metric_choices() {
@@ -59,6 +63,7 @@ constexpr Allowed kMetricWords{.names = metric_names};
 double parse_figure(MetricKind kind, const std::string& text) {
   if (kind == MetricKind::time) return parse_in(Dimension::seconds, text);
   if (kind == MetricKind::size) return parse_in(Dimension::bytes, text);
+  if (kind == MetricKind::energy) return parse_in(Dimension::energy, text);
   Node node;
   node.kind = NodeKind::scalar;
   node.text = text;
@@ -197,6 +202,7 @@ void read_constraints(Scenario& scenario, const Node& document, ProblemList& pro
       for (const Metric& metric : kMetrics) {
         if (metric.kind == MetricKind::time) condition.require_unit(std::string(metric.name), Dimension::seconds);
         if (metric.kind == MetricKind::size) condition.require_unit(std::string(metric.name), Dimension::bytes);
+        if (metric.kind == MetricKind::energy) condition.require_unit(std::string(metric.name), Dimension::energy);
       }
       scenario.constraints.push_back(condition);
     } catch (const InputError& error) {

@@ -17,12 +17,19 @@ constexpr std::array<std::pair<std::string_view, const char*>, 4> kStepTitles{
      {"tokens_per_second", "tokens/s"},
      {"kv_bytes", "KV cache"},
      {"max_sequences", "sequences that fit"}}};
-constexpr std::array<std::string_view, 5> kShownOfRequests{"output_tokens_per_second", "ttft_p50", "ttft_p99",
-                                                           "tpot_p50", "tpot_p99"};
+constexpr std::array<std::string_view, 9> kShown{"step_time",
+                                                 "tokens_per_second",
+                                                 "kv_bytes",
+                                                 "max_sequences",  // of steps
+                                                 "output_tokens_per_second",
+                                                 "ttft_p50",
+                                                 "ttft_p99",
+                                                 "tpot_p50",
+                                                 "tpot_p99"};
 
 using MetricWords = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<MetricWords, 11> kMeanings{
+constexpr std::array<MetricWords, 15> kMeanings{
     {{"step_time", "of a step"},
      {"total_time", "from the first arrival to the last token"},
      {"tokens_per_second", "of a step; of served requests those of prompts and answers"},
@@ -32,6 +39,10 @@ constexpr std::array<MetricWords, 11> kMeanings{
      {"kv_bytes", "of K and V"},
      {"max_sequences", "sequences that fit in memory"},
      {"share_within_slo", "of the requests, those that meet the slo"},
+     {"tokens_per_second_per_user", "1 / the median TPOT: what one reader sees"},
+     {"tokens_per_second_per_gpu", "tokens_per_second over all devices, idle ones too"},
+     {"joules_per_output_token", "of all devices, idle ones too; where the machine's power is stated"},
+     {"usd_per_million_tokens", "of answers, for all devices; where the machine's price is stated"},
      {"input_tokens_per_second_per_node", "tokens of prompts, a node of the pool for prefill"},
      {"output_tokens_per_second_per_node", "tokens of answers, a node of the pool for decode"}}};
 constexpr std::array<MetricWords, 5> kLatencies{{{"ttft", "time to first token"},
@@ -52,11 +63,20 @@ constexpr std::array<MetricWords, 4> kStatistics{
   return {};
 }
 
+// Without being asked for.
+[[nodiscard]] bool is_shown(std::string_view metric, config::WorkloadKind workload) {
+  if (metric == "tokens_per_second") return workload != config::WorkloadKind::serving;
+  return std::ranges::find(kShown, metric) != kShown.end();
+}
+
 [[nodiscard]] std::string_view unit_of_metric(const config::Metric& metric) {
   if (metric.kind == config::MetricKind::time) return unit::seconds;
   if (metric.kind == config::MetricKind::size) return unit::bytes;
   if (metric.kind == config::MetricKind::rate)
-    return metric.name.ends_with("tokens_per_second") ? unit::tokens_per_second : unit::requests_per_second;
+    return metric.name.find("tokens_per_second") != std::string_view::npos ? unit::tokens_per_second
+                                                                           : unit::requests_per_second;
+  if (metric.kind == config::MetricKind::energy) return sim::Joules::symbol;
+  if (metric.kind == config::MetricKind::money) return unit::usd;
   if (metric.name == "share_within_slo") return unit::share;
   return metric.name.starts_with("slowdown") ? unit::ratio : unit::count;
 }
@@ -68,6 +88,7 @@ std::string metric_text(std::string_view metric, double figure) {
   const auto kind = std::ranges::find(config::metrics(), metric, &config::Metric::name)->kind;
   if (kind == config::MetricKind::time) return config::short_text(Seconds(figure));
   if (kind == config::MetricKind::size) return config::short_text(Bytes(figure));
+  if (kind == config::MetricKind::energy) return config::short_text(sim::Joules(figure));
   return metric == "max_sequences" ? exact_number(figure) : number(figure);
 }
 
@@ -81,9 +102,7 @@ std::vector<std::size_t> shown_metrics(const config::Scenario& scenario) {
   const std::vector<std::string> asked = study::asked_metrics(scenario);
   std::vector<std::size_t> shown;
   for (std::size_t index = 0; index < metrics.size(); ++index)
-    if (scenario.workload.kind != config::WorkloadKind::serving ||
-        std::ranges::find(kShownOfRequests, metrics[index]) != kShownOfRequests.end() ||
-        std::ranges::find(asked, metrics[index]) != asked.end())
+    if (is_shown(metrics[index], scenario.workload.kind) || std::ranges::find(asked, metrics[index]) != asked.end())
       shown.push_back(index);
   return shown;
 }

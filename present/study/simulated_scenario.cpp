@@ -42,6 +42,7 @@ void add_details(const study::Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(study::label(simulation) + ":");
   for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  report.heading.push_back(cost_text(simulation));
   if (run.one_in > 1)
     report.heading.push_back("of every " + std::to_string(run.one_in) +
                              " groups of devices that share experts one is simulated, with one in " +

@@ -5,6 +5,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/study/simulation_fields.hpp"
+#include "sim/cost/token_price.hpp"
 #include "study/scenario/axis_title.hpp"
 
 namespace dculab::present {
@@ -24,6 +25,23 @@ constexpr std::array kIntervalMetrics{"requests_per_second",
 // Of padding and of duplicate prompts.
 [[nodiscard]] std::int64_t skipped_tokens(const study::Simulation& simulation) {
   return simulation.run.metrics.padding_tokens() + simulation.run.metrics.duplicate_tokens();
+}
+
+// What tokens cost, and how it is called, where a machine states what it follows from.
+using Costs = std::vector<std::pair<const char*, const char*>>;
+[[nodiscard]] Costs known_costs(const std::vector<study::Simulation>& all) {
+  Costs known{{"joules_per_output_token", "J/output token"}, {"usd_per_million_tokens", "USD/M output tokens"}};
+  std::erase_if(known, [&all](const auto& cost) {
+    return std::ranges::none_of(all, [&cost](const auto& each) { return each.figures.contains(cost.first); });
+  });
+  return known;
+}
+
+void add_costs(const Costs& costs, const study::Simulation& simulation, Row& row) {
+  for (const auto& [metric, title] : costs) {
+    const auto figure = simulation.figures.find(metric);
+    row.emplace_back(figure == simulation.figures.end() ? "" : number(figure->second));
+  }
 }
 
 }  // namespace
@@ -46,6 +64,22 @@ std::string preemption_text(const sim::ServingRun& run) {
   return text + ", " + std::to_string(run.swaps.preemptions) + " of them by swap (" +
          config::short_text(run.swapped_out) + " out, " + config::short_text(run.swapped_in) + " in, " +
          config::short_text(time->second) + ")";
+}
+
+std::string cost_text(const study::Simulation& simulation) {
+  const std::map<std::string, double>& figures = simulation.figures;
+  std::string text = number(figures.at("tokens_per_second_per_gpu")) + " tokens/s per device with prompts";
+  if (const auto user = figures.find("tokens_per_second_per_user"); user != figures.end())
+    text = number(user->second) + " tokens/s per user, " + text;
+  if (const auto joules = figures.find("joules_per_output_token"); joules != figures.end()) {
+    const double devices = sim::machines_of(simulation.server.machine, simulation.server.deployment);
+    const sim::Watts each = *simulation.run.energy / simulation.run.metrics.duration() / devices;
+    text += "; " + config::short_text(sim::Joules(joules->second)) + " an output token (" + config::short_text(each) +
+            (devices > 1 ? " of each device)" : ")");
+  }
+  if (const auto usd = figures.find("usd_per_million_tokens"); usd != figures.end())
+    text += "; " + number(usd->second) + " USD a million output tokens";
+  return text;
 }
 
 std::string trust_text(const sim::StepConfidence& trust) {
@@ -81,6 +115,8 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
   if (has_few) table.columns.emplace_back("requests with few KV heads");
   const bool skips = std::ranges::any_of(all, [](const study::Simulation& each) { return skipped_tokens(each) > 0; });
   if (skips) table.columns.emplace_back("skipped tokens");
+  const Costs costs = known_costs(all);
+  for (const auto& [metric, title] : costs) table.columns.emplace_back(title);
   for (const study::Simulation& simulation : all) {
     Row row{simulation.machine};
     for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
@@ -101,6 +137,7 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
     row.emplace_back(std::to_string(simulation.run.num_preemptions));
     if (has_few) row.emplace_back(std::to_string(simulation.run.head_sets.requests.back()));
     if (skips) row.emplace_back(std::to_string(skipped_tokens(simulation)));
+    add_costs(costs, simulation, row);
     table.rows.push_back(std::move(row));
   }
   return table;

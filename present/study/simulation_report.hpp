@@ -20,6 +20,9 @@ namespace dculab::present {
 // "12 preemptions, 10 of them by swap (1.2 GiB out, 1.1 GiB in, 0.2 s)"
 [[nodiscard]] std::string preemption_text(const sim::ServingRun& run);
 
+// "61 tokens/s per user, 1,230 tokens/s per device with prompts; 0.43 J an output token (512 W); 0.35 USD ..."
+[[nodiscard]] std::string cost_text(const study::Simulation& simulation);
+
 // "0.57 to 1.75 times their predicted time at 90 % (priors: no traces of this machine, ...)"
 [[nodiscard]] std::string trust_text(const sim::StepConfidence& trust);
 

@@ -89,7 +89,7 @@ std::optional<DrawnVerdict> block_size_verdict(const std::vector<SimulatedPoint>
     const Simulation& known = all[rival];
     if (draw == 0) return merit_of(known.figures, objective);
     const sim::ServingRun run = sim::simulate(known.server, draws_for(rival)[draw], known.slo);
-    return merit_of(compared_figures(run.metrics, run.num_steps), objective);
+    return merit_of(run_figures(known.server, run), objective);
   };
   std::vector<std::string> sizes;
   for (const std::size_t rival : rivals) sizes.push_back(std::to_string(all[rival].server.options.block_size));

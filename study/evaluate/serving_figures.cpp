@@ -1,7 +1,11 @@
 #include "study/evaluate/serving_figures.hpp"
 
+#include "sim/cost/token_price.hpp"
+
 namespace dculab::study {
 namespace {
+
+constexpr double kMedian = 0.5;
 
 void add_latency(const std::string& name, const QuantileSketch& values, std::map<std::string, double>& figures) {
   if (values.count() == 0) return;
@@ -25,6 +29,7 @@ std::map<std::string, double> serving_figures(const ServingMetrics& metrics) {
   add_latency("itl", metrics.itl(), figures);
   add_latency("latency", metrics.latency(), figures);
   add_latency("slowdown", metrics.slowdown(), figures);
+  if (metrics.tpot().count() > 0) figures["tokens_per_second_per_user"] = 1 / metrics.tpot().quantile(kMedian).value();
   return figures;
 }
 
@@ -32,6 +37,17 @@ std::map<std::string, double> compared_figures(const ServingMetrics& metrics, st
   std::map<std::string, double> figures = serving_figures(metrics);
   figures["steps"] = static_cast<double>(num_steps);
   figures["output_tokens"] = static_cast<double>(metrics.output_tokens());
+  return figures;
+}
+
+std::map<std::string, double> run_figures(const sim::SimulatedServer& server, const sim::ServingRun& run) {
+  std::map<std::string, double> figures = compared_figures(run.metrics, run.num_steps);
+  const double devices = sim::machines_of(server.machine, server.deployment);
+  figures["tokens_per_second_per_gpu"] = figures.at("tokens_per_second") / devices;
+  if (run.energy) figures["joules_per_output_token"] = run.energy->value() / figures.at("output_tokens");
+  if (const auto price =
+          sim::usd_per_million_tokens(server.machine, server.deployment, figures.at("output_tokens_per_second")))
+    figures["usd_per_million_tokens"] = *price;
   return figures;
 }
 

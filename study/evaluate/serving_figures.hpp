@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/serving_metrics.hpp"
+#include "sim/serving/simulated_server.hpp"
 
 namespace dculab::study {
 
@@ -21,6 +22,9 @@ inline constexpr std::array<std::pair<const char*, double>, 3> kPercentiles{
 
 // The same, and how many steps and output tokens they took.
 [[nodiscard]] std::map<std::string, double> compared_figures(const ServingMetrics& metrics, std::int64_t num_steps);
+
+// The same of a simulated run, with what is counted for each device and what tokens cost as far as the machine says it.
+[[nodiscard]] std::map<std::string, double> run_figures(const sim::SimulatedServer& server, const sim::ServingRun& run);
 
 // The figure of a server with two sets of KV heads: how many requests the smaller set served.
 inline constexpr const char* kFewHeadsRequests = "requests_with_few_heads";

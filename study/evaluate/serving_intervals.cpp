@@ -28,7 +28,7 @@ Intervals serving_intervals(const sim::SimulatedServer& server, const RequestWor
     sim::SimulatedServer scaled = server;
     scaled.step_scale = scale;
     const sim::ServingRun run = sim::simulate(scaled, workload, objective);
-    return compared_figures(run.metrics, run.num_steps);
+    return run_figures(scaled, run);
   };
   const std::array scales{trust.low, trust.high};
   std::array<std::map<std::string, double>, scales.size()> found;

@@ -6,6 +6,7 @@
 #include "sim/serving/step_sample.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "study/evaluate/serving_figures.hpp"
+#include "study/scenario/asked_metrics.hpp"
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -17,6 +18,7 @@ namespace {
 [[nodiscard]] Simulation simulate_point(const SimulatedPoint& asked, const SimulateOptions& options) {
   const config::Scenario& scenario = asked.point->scenario;
   sim::SimulatedServer server = resolve_server(scenario, resolve_machine(scenario, asked.machine));
+  refuse_unstated_costs(scenario, server.machine);
   if (options.meter != nullptr) options.meter->prepare(scenario, server);
   sim::StepSample sample(sim::kSampledSteps);
   const auto on_step = [&](const ServedStep& step, int engine) {
@@ -31,7 +33,7 @@ namespace {
   done.run = sim::simulate(server, workload, scenario.slo, {.on_finished = options.on_finished, .on_step = on_step});
   done.steps = sim::thinned(sample.batches(), sim::kPricedSteps);
   done.trust = sim::step_confidence(server, sample.batches());
-  done.figures = compared_figures(done.run.metrics, done.run.num_steps);
+  done.figures = run_figures(server, done.run);
   if (server.few_heads) done.figures[kFewHeadsRequests] = static_cast<double>(done.run.head_sets.requests.back());
   if (options.meter != nullptr) options.meter->measure(scenario, server, workload, done);
   done.server = std::move(server);

@@ -8,10 +8,12 @@
 
 #include "config/scenario_document.hpp"
 #include "core/error.hpp"
+#include "sim/cost/token_price.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/serving/simulated_server.hpp"
 #include "study/decide/objective.hpp"
 #include "study/evaluate/serving_figures.hpp"
+#include "study/scenario/asked_metrics.hpp"
 #include "study/scenario/server.hpp"
 
 namespace dculab::study {
@@ -52,8 +54,17 @@ void CasePricer::price_step(const SweepCase& asked, const sim::Machine& machine)
   const double blocks = std::ceil(context / static_cast<double>(asked.options.block_size));
   const auto sequences = static_cast<double>(asked.plan.batch.sequences.size());
   const double seconds = step_.seconds.value();
-  priced_.figures = {seconds, static_cast<double>(asked.plan.batch.num_tokens()) / seconds,
-                     (sequences * blocks * fits.block_bytes).value(), static_cast<double>(fits.max_sequences)};
+  const sim::StepCost cost = sim::step_cost(machine, asked.model, asked.plan, step_);
+  constexpr double kMillion = 1e6, kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const double rate = static_cast<double>(asked.plan.batch.num_tokens()) / seconds;
+  const double output = sim::output_tokens(asked.plan.batch);  // of a chunk that ends no prompt, none
+  priced_.figures = {seconds,
+                     rate,
+                     (sequences * blocks * fits.block_bytes).value(),
+                     static_cast<double>(fits.max_sequences),
+                     rate / cost.devices,
+                     cost.energy && output > 0 ? cost.energy->value() / output : kUnknown,
+                     cost.usd && output > 0 ? *cost.usd / output * kMillion : kUnknown};
   priced_.bound = sim::step_bound(step_, machine);
 }
 
@@ -61,7 +72,7 @@ void CasePricer::serve(const SweepCase& asked, const sim::Machine& machine) {
   const sim::SimulatedServer server = asked.server_on(machine);
   require_runnable(server, asked.scenario.file);
   const sim::ServingRun run = sim::simulate(server, asked.requests, asked.scenario.slo);
-  const std::map<std::string, double> figures = serving_figures(run.metrics);
+  const std::map<std::string, double> figures = run_figures(server, run);
   priced_.figures.clear();
   for (const std::string_view metric : search_metrics(asked.scenario.workload.kind)) {
     const auto figure = figures.find(std::string(metric));
@@ -83,6 +94,7 @@ void PointPricer::price(std::uint64_t point, config::SearchChunk& chunk) {
   config::SearchPoint& priced = chunk.points.emplace_back();
   try {
     const SweepCase& asked = cursor_.at(point);
+    refuse_unstated_costs(space_.scenario(), asked.machine);
     const CaseFigures& found = pricer_.price(asked, asked.machine);
     if (const auto missing = missing_metric(space_, found.figures))
       throw InputError("no request has a " + std::string(space_.metrics()[*missing]) + " there");

@@ -7,15 +7,13 @@
 #include <vector>
 
 #include "config/scenario_file.hpp"
+#include "study/scenario/asked_metrics.hpp"
 
 namespace dculab::study {
 
 // In the order of a point's figures: s, 1/s, B or a number. Where workloads are served, config::metrics() but for those
 // of a step.
 [[nodiscard]] std::span<const std::string_view> search_metrics(config::WorkloadKind workload);
-
-// What the scenario's question names: its objective, front and constraints. Names of keys among them.
-[[nodiscard]] std::vector<std::string> asked_metrics(const config::Scenario& scenario);
 
 // metrics.size(): none of them.
 [[nodiscard]] std::size_t metric_index(std::span<const std::string_view> metrics, std::string_view name);

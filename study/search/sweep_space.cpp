@@ -95,6 +95,23 @@ void refuse_metric(const config::Scenario& scenario, const std::string& key, con
   return scenario;
 }
 
+// Where no machine states what the question's energy or money follows from, and no axis gives it, no point has it.
+void refuse_costs_of_none(const config::Scenario& scenario, const std::map<std::string, sim::Machine>& machines) {
+  const auto may_give = [](const config::SweepAxis& axis) { return axis.key.starts_with(kMachineKey); };
+  std::optional<InputError> refusal;
+  for (const auto& [name, machine] : machines) {
+    if (machines.size() == 1 && std::ranges::any_of(scenario.sweep, may_give)) return;
+    sim::Machine own = machine;
+    apply_figures(scenario, own);
+    try {
+      return refuse_unstated_costs(scenario, own);
+    } catch (const InputError& error) {
+      if (!refusal) refusal = error;
+    }
+  }
+  if (refusal) throw *refusal;
+}
+
 }  // namespace
 
 SweepSpace::SweepSpace(config::Scenario scenario)
@@ -124,6 +141,7 @@ void SweepSpace::load(const std::vector<std::string>& machines, const std::vecto
     identity_ = fingerprint_of(file, identity_);
     machines_[name] = config::read_machine_file(file.string());
   }
+  refuse_costs_of_none(scenario_, machines_);
   for (const std::string& name : models) {
     const std::filesystem::path folder = find_model(name);
     identity_ = fingerprint_of(folder / "config.json", identity_);

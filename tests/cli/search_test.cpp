@@ -26,7 +26,7 @@ std::vector<Row> search_rows(const std::string& csv) {
   std::getline(lines, line);
   CHECK(line ==
         "point,workload.batch,kv_cache.block_size,weights,outcome,step_time,tokens_per_second,kv_bytes,"
-        "max_sequences,bound");
+        "max_sequences,tokens_per_second_per_gpu,joules_per_output_token,usd_per_million_tokens,bound");
   std::vector<Row> rows;
   while (std::getline(lines, line)) {
     std::vector<std::string> fields;
