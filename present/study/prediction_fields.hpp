@@ -16,6 +16,18 @@
 #include "sim/calibration/input_sensitivity.hpp"
 #include "study/answer/prediction.hpp"
 
+namespace dculab::present {
+
+// Precondition of both: prediction.cost.energy.
+[[nodiscard]] inline sim::Watts mean_power(const study::Prediction& prediction) {
+  return *prediction.cost.energy / prediction.cost.devices / prediction.price.seconds;
+}
+[[nodiscard]] inline sim::Joules energy_per_token(const study::Prediction& prediction) {
+  return *prediction.cost.energy / static_cast<double>(prediction.plan.batch.num_tokens());
+}
+
+}  // namespace dculab::present
+
 namespace dculab {
 
 template <>
@@ -53,6 +65,14 @@ struct FieldList<study::Prediction> {
             [](const Prediction& step) { return step.price.host; }),
       field("exchange_seconds", "of the step, for devices to exchange results",
             [](const Prediction& step) { return sim::exchange_time(step.price); }),
+      field("mean_watts", "of each device, while it runs such steps; where the machine's power is stated",
+            [](const Prediction& step) {
+              return when(step.cost.energy.has_value(), [&] { return present::mean_power(step); });
+            }),
+      field("joules_per_token", "of all devices that share the step, for each token that it computes",
+            [](const Prediction& step) {
+              return when(step.cost.energy.has_value(), [&] { return present::energy_per_token(step); });
+            }),
       field("max_sequences", "of this length, that fit in memory", unit::count,
             [](const Prediction& step) { return step.capacity.max_sequences; }),
       field("warnings", "what makes the figures less than they seem", &Prediction::warnings),

@@ -80,6 +80,13 @@ namespace {
   return text;
 }
 
+// Without drafting, where the step verifies drafts.
+[[nodiscard]] std::string energy_line(const study::Prediction& prediction) {
+  return "energy: " + config::short_text(energy_per_token(prediction)) + " a token" +
+         (prediction.drafts ? " that is verified, without drafting" : "") + ", " +
+         config::short_text(mean_power(prediction)) + (prediction.cost.devices > 1 ? " of each device" : "");
+}
+
 [[nodiscard]] std::vector<std::string> prediction_heading(const study::Prediction& prediction) {
   const ModelShape& model = prediction.whole;
   const int devices = prediction.model.tensor_parallel_size;
@@ -105,6 +112,7 @@ namespace {
                   std::string(sim::explanation(prediction.confidence.basis)) + "), " + tokens_per_second(prediction) +
                   ", of it host " + config::short_text(prediction.price.host) +
                   (devices > 1 ? ", exchange " + config::short_text(sim::exchange_time(prediction.price)) : ""));
+  if (prediction.cost.energy) lines.push_back(energy_line(prediction));
   if (prediction.drafts) lines.push_back(drafts_line(*prediction.drafts));
   lines.push_back("memory: weights " + config::short_text(capacity.weights) + (devices > 1 ? " on each device" : "") +
                   ", room for " + counted(capacity.max_sequences, "sequence") + " of this length (" +

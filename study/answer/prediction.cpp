@@ -63,6 +63,7 @@ Prediction predict(const config::Scenario& scenario, sim::Machine machine, Input
                               resolve_batch(scenario.workload, prediction.model, prediction.options));
   judge_drafts(scenario, prediction);
   sim::price_step(prediction.machine, prediction.plan, 0, prediction.price, prediction.draft_memory.weights);
+  prediction.cost = sim::step_cost(prediction.machine, prediction.model, prediction.plan, prediction.price);
   prediction.confidence = sim::confidence(prediction.machine, prediction.model, prediction.options, prediction.plan,
                                           prediction.price.seconds);
   prediction.capacity = sim::capacity(prediction.machine, prediction.model, prediction.options,

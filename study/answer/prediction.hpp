@@ -11,6 +11,7 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/input_sensitivity.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/cost/token_price.hpp"
 #include "sim/hardware/machine.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/study/measured_run.hpp"
@@ -26,6 +27,7 @@ struct Prediction {
   sim::Machine machine;
   StepPlan plan;
   sim::StepPrice price;
+  sim::StepCost cost;  // of the step alone, where it verifies drafts
   sim::Confidence confidence;
   sim::Capacity capacity;
   std::vector<sim::InputSensitivity> input_sensitivities;
