@@ -3,6 +3,7 @@ import { assumptionsChart } from "./charts/assumptions.js";
 import { decisionsChart } from "./charts/decisions.js";
 import { heatMapChart } from "./charts/heat_map.js";
 import { hitRatesChart } from "./charts/hit_rates.js";
+import { interactivityChart } from "./charts/interactivity.js";
 import { kvUseChart } from "./charts/kv_use.js";
 import { paretoChart } from "./charts/pareto.js";
 import { predictedMeasuredChart } from "./charts/predicted_measured.js";
@@ -17,8 +18,8 @@ import { switchThemes } from "./theme.js";
 export { svgText } from "./svg_export.js";
 
 const charts = [
-  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, throughputLatencyChart, paretoChart,
-  predictedMeasuredChart, kvUseChart, decisionsChart, assumptionsChart,
+  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, throughputLatencyChart,
+  interactivityChart, paretoChart, predictedMeasuredChart, kvUseChart, decisionsChart, assumptionsChart,
 ];
 
 const find = (id) => document.getElementById(id);

@@ -38,7 +38,7 @@ SECTIONS = {
     "study": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "pareto", "assumptions"],
     "accuracy": ["pareto", "assumptions"],
     "compare": ["predicted-measured", "assumptions"],
-    "simulate": ["time-by-bound", "throughput-latency", "kv-use", "assumptions"],
+    "simulate": ["time-by-bound", "throughput-latency", "interactivity", "kv-use", "assumptions"],
     "measured": ["predicted-measured", "assumptions"],
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
     "recommend": ["decisions", "assumptions"],
@@ -152,6 +152,10 @@ def check_simulate(browser, result):
     for mark, each in zip(marks, simulations):
         assert abs(at(mark["transform"])[0] - place(x, each["output_tokens_per_second"], False)) < HALF_A_PIXEL
         assert abs(at(mark["transform"])[1] - place(y, each["ttft_p99"], True)) < HALF_A_PIXEL
+    x, y = axis(browser, "interactivity", "x"), axis(browser, "interactivity", "y")
+    for mark, each in zip(data_of(browser, "#interactivity .mark"), simulations, strict=True):
+        assert abs(at(mark["transform"])[0] - place(x, each["tokens_per_second_per_user"], True)) < HALF_A_PIXEL
+        assert abs(at(mark["transform"])[1] - place(y, each["tokens_per_second_per_gpu"], False)) < HALF_A_PIXEL
     shown = data_of(browser, "#kv-use .mark")
     assert [each["datum"] for each in shown] == simulations[result["best"][0]]["timeline"]
     parts = data_of(browser, "#time-by-bound .mark")

@@ -1,0 +1,46 @@
+// What each user sees against what each device serves, the axes of InferenceX: up and to the right is better.
+//
+// interactivity({points}, width) -> SVG
+//   points    [{x: tokens a second of a user, y: tokens a second of a GPU, text, series, lines}], as scatter.js has
+//             them; pointsOf(simulations) makes them
+import * as d3 from "d3";
+import { facts, format } from "../kit.js";
+import { frontOf, scatter } from "./scatter.js";
+
+const number = (value) => format.number(value);
+const dollars = (value) => `${number(value)} USD`;
+const joules = (value) => format.inUnit(value, "J");
+
+export const pointsOf = (simulations) =>
+  facts.labelled(simulations)
+    .filter((each) => each.tokens_per_second_per_user > 0 && each.tokens_per_second_per_gpu > 0)
+    .map(({ text, machine: series, tokens_per_second_per_user: x, tokens_per_second_per_gpu: y, ...each }) => {
+      const lines = [["tokens/s per user", number(x)], ["tokens/s per GPU", number(y)]];
+      if (each.usd_per_million_tokens) lines.push(["a million output tokens", dollars(each.usd_per_million_tokens)]);
+      if (each.joules_per_output_token) lines.push(["an output token", joules(each.joules_per_output_token)]);
+      return { x, y, text, series, lines };
+    });
+
+const front = ({ points }) => frontOf(points, 1, 1);
+
+export const interactivity = (view, width) => {
+  const axes = { xLabel: "tokens/s per user", yLabel: "tokens/s per GPU", xText: number, yText: number, xBest: 1 };
+  return scatter({ title: "Tokens per user against tokens per GPU", points: view.points, front: front(view), ...axes }, width);
+};
+
+export const interactivityChart = {
+  id: "interactivity", title: "Tokens per user against tokens per GPU", draw: interactivity,
+  views: ({ result }) => [{ choices: {}, points: pointsOf(facts.simulations(result)) }].filter(({ points }) => points.length > 1),
+  says: (view) => {
+    const quickest = d3.greatest(view.points, ({ x }) => x), most = d3.greatest(view.points, ({ y }) => y);
+    const solid = front(view).length;
+    const both =
+      `${quickest.text} gives each user most (${number(quickest.x)} tokens a second); ${most.text} serves ` +
+      `${number(most.y / quickest.y)} times its tokens on each device.`;
+    return (
+      "Tokens a second that a reader sees (1 / median TPOT) to the right, tokens of prompts and answers on each device " +
+      `upwards: only the ${solid} solid ${solid === 1 ? "point is" : "points are"} worth choosing. ` +
+      (most === quickest ? `${most.text} is best in both.` : both)
+    );
+  },
+};
