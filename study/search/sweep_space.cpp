@@ -97,13 +97,17 @@ void refuse_metric(const config::Scenario& scenario, const std::string& key, con
 
 // Where no machine states what the question's energy or money follows from, and no axis gives it, no point has it.
 void refuse_costs_of_none(const config::Scenario& scenario, const std::map<std::string, sim::Machine>& machines) {
-  const auto may_give = [](const config::SweepAxis& axis) { return axis.key.starts_with(kMachineKey); };
+  const auto may_give = [](const config::SweepAxis& axis) {
+    const auto has_figures = [](const std::string& value) { return value.find('{') != value.npos; };
+    return axis.key.starts_with("machine.") ||
+           (axis.key == kMachineKey && std::ranges::any_of(axis.values, has_figures));
+  };
+  if (std::ranges::any_of(scenario.sweep, may_give)) return;
   std::optional<InputError> refusal;
   for (const auto& [name, machine] : machines) {
-    if (machines.size() == 1 && std::ranges::any_of(scenario.sweep, may_give)) return;
     sim::Machine own = machine;
-    apply_figures(scenario, own);
     try {
+      apply_figures(scenario, own);
       return refuse_unstated_costs(scenario, own);
     } catch (const InputError& error) {
       if (!refusal) refusal = error;
