@@ -106,6 +106,10 @@ TEST_CASE("a point of a search is what predict says of it") {
                                     "machine.memory.DRAM.bandwidth=" + choice("machine.memory.DRAM.bandwidth")});
     CHECK(point.at("step_time").get<double>() == Approx(step.at("step_seconds").get<double>()).epsilon(1e-9));
     CHECK(point.at("max_sequences") == step.at("max_sequences"));
+    CHECK(point.contains("joules_per_output_token") == step.contains("joules_per_token"));
+    if (step.contains("joules_per_token"))
+      CHECK(point.at("joules_per_output_token").get<double>() ==
+            Approx(step.at("joules_per_token").get<double>()).epsilon(1e-9));
     CHECK(point.at("machine") == step.at("machine"));
     CHECK(point.at("basis") == step.at("basis"));
     for (const int end : {0, 1})
