@@ -103,4 +103,20 @@ std::string vllm_serve_json(const VllmRun& run) {
   return json.dump() + "\n";
 }
 
+std::string vllm_parameters_json(const std::vector<ProgramOptions>& combinations) {
+  Json list = Json::array();
+  for (const ProgramOptions& options : combinations) {
+    Json object = Json::object();
+    for (const auto& [option, value] : options) {
+      std::string key = option;
+      std::ranges::replace(key, '-', '_');
+      const bool is_number = value.find_first_not_of("0123456789.") == std::string::npos;
+      object[key] = value.empty() ? Json(true) : is_number ? Json::parse(value) : Json(value);
+    }
+    list.push_back(std::move(object));
+  }
+  constexpr int kIndent = 2;
+  return list.dump(kIndent) + "\n";
+}
+
 }  // namespace dculab::config

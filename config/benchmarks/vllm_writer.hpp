@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/request.hpp"
@@ -30,5 +31,12 @@ struct VllmRun {
 // One JSON object with means, medians, standard deviations and P90, P95, P99 of TTFT, TPOT, ITL and E2EL in ms.
 // Precondition: it has requests.
 [[nodiscard]] std::string vllm_serve_json(const VllmRun& run);
+
+// Options of a program without their dashes, "max-num-seqs", and their values; an empty one: a flag.
+using ProgramOptions = std::vector<std::pair<std::string, std::string>>;
+
+// A parameter file of `vllm bench sweep serve` (vllm/benchmarks/sweep/serve.py, --serve-params and --bench-params): a
+// JSON list with an object for each combination. Values that are numbers are written as such.
+[[nodiscard]] std::string vllm_parameters_json(const std::vector<ProgramOptions>& combinations);
 
 }  // namespace dculab::config
