@@ -116,7 +116,7 @@ struct FieldList<study::Recommendation> {
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Result& result) { return result.serving.model.name; }),
       field("tensor_parallel_size", "devices that share the model", unit::count,
-            [](const Result& result) { return result.serving.tensor_parallel_size; }),
+            [](const Result& result) { return result.serving.devices.tensor_parallel_size; }),
       field("machine", "its name", [](const Result& result) { return result.serving.machine.name; }),
       field("prompt_tokens", "of a request", unit::tokens,
             [](const Result& result) { return result.serving.load.prompt_tokens; }),

@@ -65,7 +65,7 @@ namespace {
 
 // "4 x ": how many devices share the model.
 [[nodiscard]] std::string devices_text(const sim::ServingCase& serving) {
-  return serving.tensor_parallel_size == 1 ? "" : std::to_string(serving.tensor_parallel_size) + " x ";
+  return serving.devices.devices() == 1 ? "" : std::to_string(serving.devices.devices()) + " x ";
 }
 
 [[nodiscard]] Table choice_table(const study::Recommendation& result) {

@@ -4,19 +4,48 @@
 #include <cmath>
 
 #include "model/plan_step.hpp"
-#include "model/shard.hpp"
 #include "sim/study/offline_run.hpp"
 
 namespace dculab::sim {
 namespace {
 
-[[nodiscard]] OfflineRun run_of(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch) {
-  EngineOptions options = options_of(serving, setting);
-  options.max_num_seqs = batch;
-  const OfflineRequests work{
-      .requests = batch, .prompt_tokens = serving.load.prompt_tokens, .output_tokens = serving.load.output_tokens};
-  return offline_run(machine, model_of(serving, setting), options, work);
-}
+// What one scheduler of a replica does with its batch.
+struct SchedulerRun {
+  const Machine& machine;
+  const SteadyLoad& load;
+  const ReplicaDevices& devices;
+  ModelShape part;
+  EngineOptions options;
+
+  SchedulerRun(const Machine& on, const ServingCase& serving, const Setting& setting)
+      : machine(on),
+        load(serving.load),
+        devices(serving.devices),
+        part(model_of(serving, setting)),
+        options(options_of(serving, setting)) {}
+
+  [[nodiscard]] OfflineRequests work_of(int batch) const {
+    return {.requests = batch, .prompt_tokens = load.prompt_tokens, .output_tokens = load.output_tokens};
+  }
+  [[nodiscard]] EngineOptions options_with(int batch) const {
+    EngineOptions limited = options;
+    limited.max_num_seqs = batch;
+    return limited;
+  }
+  // Beside as many of every other stage.
+  [[nodiscard]] bool fits(int batch) const {
+    return sequences_that_fit(machine, part, options_with(batch), work_of(batch)) / devices.pipeline_parallel_size >=
+           batch;
+  }
+  // Precondition: fits(batch).
+  [[nodiscard]] OfflineRun run(int batch) const {
+    return offline_run(machine, part, options_with(batch), work_of(batch));
+  }
+  [[nodiscard]] double rate(int batch) const { return devices.ranks() * run(batch).output_tokens_per_second; }
+  [[nodiscard]] Seconds tpot(int batch) const {
+    return run(batch).total_time * (devices.pipeline_parallel_size / static_cast<double>(load.output_tokens));
+  }
+};
 
 // The largest value in [0, most] for which `holds`, which is true up to some value and false beyond.
 template <class Holds>
@@ -50,10 +79,6 @@ template <class Holds>
 
 [[nodiscard]] int round_down(int batch) { return batch < kBatchStep ? batch : batch / kBatchStep * kBatchStep; }
 
-[[nodiscard]] Seconds tpot_of(const OfflineRun& run, const SteadyLoad& load) {
-  return run.total_time / static_cast<double>(load.output_tokens);
-}
-
 }  // namespace
 
 std::string_view name(SequenceLimit limit) {
@@ -73,7 +98,8 @@ std::string_view name(SequenceLimit limit) {
 }
 
 ModelShape model_of(const ServingCase& serving, const Setting& setting) {
-  return shard(with_kv_heads(serving.model, setting.kv_heads), serving.tensor_parallel_size);
+  return part_of_a_device(serving.devices, serving.machine, with_kv_heads(serving.model, setting.kv_heads),
+                          serving.options);
 }
 
 EngineOptions options_of(const ServingCase& serving, const Setting& setting) {
@@ -85,18 +111,17 @@ EngineOptions options_of(const ServingCase& serving, const Setting& setting) {
 }
 
 double served_rate(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch) {
-  const OfflineRun run = run_of(machine, serving, setting, batch);
-  return run.batch == batch ? run.output_tokens_per_second : 0;
+  const SchedulerRun scheduler(machine, serving, setting);
+  return scheduler.fits(batch) ? scheduler.rate(batch) : 0;
 }
 
 Served serve(const ServingCase& serving, const Setting& setting) {
   const SteadyLoad& load = serving.load;
-  const auto run = [&](int batch) { return run_of(serving.machine, serving, setting, batch); };
-  const auto fits = [&](int batch) { return run(batch).batch == batch; };
+  const SchedulerRun scheduler(serving.machine, serving, setting);
   const int most = load.sequences.value_or(kMostSequences);
   Served served;
-  const int room = largest(most, fits);
-  served.batch = load.tpot ? largest(room, [&](int batch) { return tpot_of(run(batch), load) <= *load.tpot; }) : room;
+  const int room = largest(most, [&](int batch) { return scheduler.fits(batch); });
+  served.batch = load.tpot ? largest(room, [&](int batch) { return scheduler.tpot(batch) <= *load.tpot; }) : room;
   served.limit = served.batch < room ? SequenceLimit::tpot
                  : room < most       ? SequenceLimit::memory
                  : load.sequences    ? SequenceLimit::asked_for
@@ -105,16 +130,14 @@ Served serve(const ServingCase& serving, const Setting& setting) {
   if (served.batch == 0) return served;
   if (served.limit != SequenceLimit::asked_for) served.batch = round_down(served.most);
   if (!load.tpot && !load.sequences) {
-    const double enough = kKneeShare * run(served.batch).output_tokens_per_second;
-    const int knee =
-        1 + largest(served.batch - 1, [&](int batch) { return run(batch).output_tokens_per_second < enough; });
+    const double enough = kKneeShare * scheduler.rate(served.batch);
+    const int knee = 1 + largest(served.batch - 1, [&](int batch) { return scheduler.rate(batch) < enough; });
     const int enough_in_steps = (knee + kBatchStep - 1) / kBatchStep * kBatchStep;
     if (enough_in_steps < served.batch) served.limit = SequenceLimit::gain;
     served.batch = std::min(enough_in_steps, served.batch);
   }
-  const OfflineRun best = run(served.batch);
-  served.output_tokens_per_second = best.output_tokens_per_second;
-  served.tpot = tpot_of(best, load);
+  served.output_tokens_per_second = scheduler.rate(served.batch);
+  served.tpot = scheduler.tpot(served.batch);
   return served;
 }
 

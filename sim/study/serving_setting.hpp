@@ -5,6 +5,11 @@
 //   batch b  = the largest that fits in memory, in the load's sequences and in its TPOT; where neither sequences nor
 //              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting. As engines are
 //              set up, a multiple of 8: the next one down, up for the 95 %; below 8, or asked for, any number
+//
+// The devices of a replica may share the layers (tensor parallel), which makes its steps shorter. Its groups with
+// sequences of their own (expert parallel) serve as much as one each. The p stages of a pipeline have p batches at a
+// time, each in 1 / p of the blocks: each stage is priced as the fullest, the rate is that of one, and a token takes
+// p steps.
 #pragma once
 
 #include <functional>
@@ -14,6 +19,7 @@
 #include "core/engine_options.hpp"
 #include "model/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
+#include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -43,8 +49,8 @@ struct ServingCase {
   Machine machine;
   ModelShape model;       // whole, with its own KV heads
   EngineOptions options;  // what no setting changes
-  SteadyLoad load;
-  int tensor_parallel_size = 1;
+  SteadyLoad load;        // of a replica
+  ReplicaDevices devices{};
 
   [[nodiscard]] int mean_context() const { return load.prompt_tokens + (load.output_tokens + 1) / 2; }
 };
@@ -52,6 +58,7 @@ struct ServingCase {
 enum class SequenceLimit : std::uint8_t { memory, tpot, asked_for, gain, most };
 [[nodiscard]] std::string_view name(SequenceLimit limit);
 
+// Of a replica; `batch` and `most` of each of its schedulers: of a group, of a stage.
 struct Served {
   int batch = 0;  // 0: not one sequence fits, or none is fast enough, and nothing else is filled in
   int most = 0;   // sequences that could be served at a time: fit, are fast enough, and as many as asked for
@@ -60,18 +67,18 @@ struct Served {
   Seconds tpot;
 };
 
-// What each device has of the model. Precondition: sharing_problems() of the model with the setting's KV heads is
-// empty.
+// What each device has of the model, of a pipeline the fullest. Precondition: problems() of the devices and the model
+// with the setting's KV heads are empty.
 [[nodiscard]] ModelShape model_of(const ServingCase& serving, const Setting& setting);
 [[nodiscard]] EngineOptions options_of(const ServingCase& serving, const Setting& setting);
 
 // At its best batch. Precondition: problems() of model_of and options_of are empty.
 [[nodiscard]] Served serve(const ServingCase& serving, const Setting& setting);
 
-// Output tokens per second with `batch` sequences on `machine`; 0 when they do not fit.
+// Output tokens per second of a replica with `batch` sequences for each scheduler on `machine`; 0 when they do not fit.
 [[nodiscard]] double served_rate(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch);
 
-// A decode step of `batch` sequences of `context` tokens.
+// A decode step of `batch` sequences of `context` tokens; of a pipeline, of one stage.
 struct DecodeStep {
   StepPlan plan;
   StepPrice price;

@@ -1,8 +1,10 @@
 #include "study/answer/recommendation_question.hpp"
 
+#include "config/scenario_document.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::study {
@@ -17,6 +19,14 @@ namespace {
   return document;
 }
 
+[[nodiscard]] FleetOffer offer_of(const RecommendChoices& choices, const config::Scenario& scenario) {
+  if (config::find_key(scenario.document, "deployment") != nullptr)
+    refuse_deployment(scenario, {"--devices has it chosen; leave one of the two out"});
+  if (scenario.options.speculative_config.enabled())
+    throw InputError("--devices", "layouts are compared without drafts; leave engine.speculative_config out");
+  return {.devices = choices.devices, .servers = choices.servers > 0 ? std::optional(choices.servers) : std::nullopt};
+}
+
 }  // namespace
 
 RecommendationQuestion recommendation_question(const RecommendChoices& choices) {
@@ -29,6 +39,10 @@ RecommendationQuestion recommendation_question(const RecommendChoices& choices) 
   if (choices.block_size > 0) question.block_size = choices.block_size;
   if (!choices.kv_cache_dtype.empty()) question.kv_cache_dtype = question.scenario.options.kv_cache_dtype;
   if (choices.concurrency > 0) question.sequences = choices.concurrency;
+  if (choices.devices > 0) question.offer = offer_of(choices, question.scenario);
+  if (choices.servers > 0 && choices.devices == 0)
+    throw InputError("--servers",
+                     "says how many servers there are at most; say with --devices how many devices each has");
   if (!choices.trace_file.empty()) question.trace = config::read_trace_file(choices.trace_file);
   if (choices.any_kv_heads && question.scenario.accuracy)
     throw InputError("--any-kv-heads", "the scenario's accuracy says which numbers of KV heads will do; leave one out");

@@ -14,6 +14,7 @@ struct RecommendChoices : LoadQuestion {
   std::string scenario;  // a file, or a name; without one a model and machines are needed
   std::string trace_file;
   int block_size = 0, concurrency = 0;
+  int devices = 0, servers = 0;  // offered: devices of a server, and how many servers at most
   bool any_kv_heads = false;
 };
 

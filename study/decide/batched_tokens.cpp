@@ -28,7 +28,8 @@ void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, co
   workload.recorded.clear();
   workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
   workload.output = {.center = static_cast<double>(load.output_tokens)};
-  const int batch = server.options.max_num_seqs;
+  const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
+  const int batch = server.options.max_num_seqs * devices.ranks() * devices.pipeline_parallel_size;
   workload.requests = 2 * batch;
   const Seconds shorter = sim::simulate(server, workload, {}).metrics.duration();
   workload.requests = 3 * batch;

@@ -6,10 +6,10 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
-#include "model/shard.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/study/measured_choices.hpp"
 #include "study/calibrate/refused_steps.hpp"
+#include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -17,37 +17,6 @@
 
 namespace dculab::study {
 namespace {
-
-[[nodiscard]] sim::SteadyLoad mean_load(const RequestWorkload& workload, const RecommendationQuestion& question) {
-  double prompt = 0, output = 0;
-  int requests = 0;
-  RequestSource source(workload);
-  for (auto request = source.next(); request; request = source.next(), ++requests) {
-    prompt += static_cast<double>(request->prompt_token_ids.size());
-    output += request->max_tokens;
-  }
-  return {.prompt_tokens = std::max(1, static_cast<int>(std::lround(prompt / requests))),
-          .output_tokens = std::max(1, static_cast<int>(std::lround(output / requests))),
-          .sequences = question.sequences,
-          .tpot = question.scenario.slo.tpot};
-}
-
-void require_context(const sim::ServingCase& serving, const std::string& file) {
-  const int longest = serving.load.prompt_tokens + serving.load.output_tokens;
-  if (longest > serving.model.max_position_embeddings)
-    throw InputError(
-        file, "requests of " + std::to_string(longest) + " tokens are longer than " + serving.model.name +
-                  " allows (max_position_embeddings = " + std::to_string(serving.model.max_position_embeddings) + ")");
-}
-
-[[nodiscard]] bool is_sound(const sim::ServingCase& serving, const sim::Setting& setting) {
-  const ModelShape whole = with_kv_heads(serving.model, setting.kv_heads);
-  if (!problems(whole).empty() || !shard_problems(whole, serving.options.weights, serving.tensor_parallel_size).empty())
-    return false;
-  const ModelShape model = sim::model_of(serving, setting);
-  const EngineOptions options = sim::options_of(serving, setting);
-  return problems(model).empty() && problems(options).empty() && problems(options, model).empty();
-}
 
 // A candidate for each value that the engine can have, in their order.
 template <class Value, class Text>
@@ -107,6 +76,11 @@ void take(Recommendation& result, Decision decision, std::optional<int> at_a_tim
   keep(result, std::move(decision));
 }
 
+[[nodiscard]] sim::Deployment of_one_replica(sim::Deployment deployment) {
+  deployment.data_parallel_size = 1;
+  return deployment;
+}
+
 // Where memory is short, free slots of last blocks and preemptions decide: requests are served with each block size.
 void take_block_size(const RecommendationQuestion& question, const RequestWorkload& workload,
                      const std::vector<Candidate>& candidates, Recommendation& result) {
@@ -118,7 +92,8 @@ void take_block_size(const RecommendationQuestion& question, const RequestWorklo
   if (is_short && candidates.size() > 1) {
     RequestWorkload served = workload;
     if (question.count_requests) served.requests = std::clamp(8 * result.served.batch, 64, 512);
-    decide_by_requests(result.serving, question.scenario.deployment, std::move(served), result.served.batch, decision);
+    decide_by_requests(result.serving, of_one_replica(question.scenario.deployment), std::move(served),
+                       result.served.batch, decision);
   }
   keep(result, std::move(decision));
 }
@@ -196,7 +171,7 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   std::vector<StackChoice> choices;
   for (const StackLimits& limits : stacks) {
     StackChoice& choice = choices.emplace_back(limits, std::nullopt);
-    if (result.serving.tensor_parallel_size > 1 && limits.stack.split == sim::Split::layers)
+    if (result.serving.devices.devices() > 1 && limits.stack.split == sim::Split::layers)
       choice.limits.why_not = "gives each device whole layers, no part of one";
     if (choice.limits.why_not.empty()) choose_for(result, choice);
   }
@@ -204,9 +179,9 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
 }
 
 void choose_limits(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
-  EngineOptions options = sim::options_of(result.serving, result.setting);
-  options.max_num_seqs = result.served.batch;
-  const int enough = std::clamp(4 * result.served.batch, 64, 512);
+  const ServiceLevel& slo = question.scenario.slo;
+  const sim::ReplicaDevices& devices = result.serving.devices;
+  const int enough = std::clamp(4 * result.served.batch * devices.pipeline_parallel_size, 64, 512) * devices.ranks();
   if (question.count_requests) workload.requests = enough;
   result.offered_by_us = workload.arrival == ArrivalKind::all_at_once;
   if (result.offered_by_us) {
@@ -214,20 +189,23 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
     workload.requests_per_second = kOfferedShare * result.requests_per_second();
   }
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
-  const sim::SimulatedServer server{result.serving.machine,
-                                    with_kv_heads(result.serving.model, result.setting.kv_heads), options, std::nullopt,
-                                    question.scenario.deployment};
+  sim::SimulatedServer server{.machine = result.serving.machine,
+                              .model = with_kv_heads(result.serving.model, result.setting.kv_heads),
+                              .options = options_with(result.serving, result.setting, result.served.batch),
+                              .deployment = of_one_replica(question.scenario.deployment)};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
   const bool has_rate = !result.offered_by_us && result.offered_requests_per_second > 0;  // a recording has none
   const CarriedRate carried = has_rate ? CarriedRate(result.offered_requests_per_second) : CarriedRate();
-  result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, question.scenario.slo, carried);
+  result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, slo, carried);
+  server.options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
+  result.memory = memory_share(result.serving, result.setting, server.options);
+  if (result.fleet) result.expected = expected_service(server, workload, slo);
 }
 
 void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& drafted, Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
-  EngineOptions options = sim::options_of(serving, result.setting);
+  EngineOptions options = options_with(serving, result.setting, result.served.batch);
   options.speculative_config = drafted;
-  options.max_num_seqs = result.served.batch;
   const auto question = draft_question(scenario, serving.machine, with_kv_heads(serving.model, result.setting.kv_heads),
                                        sim::model_of(serving, result.setting), options, serving.mean_context());
   if (question) result.drafts = judge_candidates(*question, result.served.batch);
@@ -254,44 +232,81 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
   return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
 }
 
-}  // namespace
+// What the offered devices are to do, as a scenario of the deployment that is chosen.
+[[nodiscard]] FleetChoice take_fleet(RecommendationQuestion& question, const sim::Machine& machine,
+                                     const ModelShape& model, const RequestWorkload& workload) {
+  config::Scenario& scenario = question.scenario;
+  const EngineOptions options = resolve_options(scenario, model, machine);
+  const StackLimits own = stack_limits(model, options, machine).front();
+  if (!own.why_not.empty()) throw InputError(scenario.file, own.why_not);
+  FleetChoice fleet = choose_fleet(
+      {.scenario = scenario,
+       .offer = *question.offer,
+       .kv_dtypes = question.kv_cache_dtype ? std::vector{*question.kv_cache_dtype} : known_kv_dtypes(own, machine),
+       .block_size = question.block_size,
+       .sequences = question.sequences,
+       .rate = rate_of(workload),
+       .count_requests = question.count_requests},
+      machine, model, workload);
+  const Layout& layout = fleet.choice();
+  scenario.deployment.tensor_parallel_size = layout.devices.tensor_parallel_size;
+  scenario.deployment.pipeline_parallel_size = layout.devices.pipeline_parallel_size;
+  scenario.deployment.experts = layout.devices.experts;
+  scenario.deployment.data_parallel_size = layout.replicas;
+  question.kv_cache_dtype = layout.setting.kv_cache_dtype;
+  return fleet;
+}
 
-Recommendation recommend_serving(const RecommendationQuestion& question, const std::string& machine_name) {
+// Where the machine says how many devices a server has, the offer says otherwise.
+[[nodiscard]] sim::Machine offered_machine(const RecommendationQuestion& question, const std::string& name) {
+  sim::Machine machine = resolve_machine(question.scenario, name);
+  if (question.offer && machine.kind != lower::DeviceKind::cpu) machine.peers = question.offer->devices - 1;
+  return machine;
+}
+
+void settle(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
   const config::Scenario& scenario = question.scenario;
-  Recommendation result;
   sim::ServingCase& serving = result.serving;
-  refuse_groups_by_load(scenario, "a recommendation is of one number of KV heads");
-  result.any_kv_heads = question.any_kv_heads;
-  serving.machine = resolve_machine(scenario, machine_name);
-  serving.model = resolve_model(scenario);
-  const ModelShape part = resolve_part(scenario, serving.model, serving.machine);
-  serving.tensor_parallel_size = part.tensor_parallel_size;
-  serving.options = resolve_options(scenario, part, serving.machine);
+  result.replicas = scenario.deployment.data_parallel_size;
+  workload = share_of(std::move(workload), result.replicas);
+  const ModelShape part = resolve_replica_part(scenario, serving.model, serving.machine);
   const SpeculativeConfig drafted = std::exchange(serving.options.speculative_config, {});
-  const RequestWorkload workload = resolve_requests(scenario, serving.model);
-  serving.load = mean_load(workload, question);
-  if (const int most = serving.machine.stack.limits.max_num_seqs; most > 0)
-    serving.load.sequences = std::min(most, serving.load.sequences.value_or(most));
-  result.slo_share = scenario.slo.share;
-  require_context(serving, scenario.file);
   if (scenario.accuracy) result.accuracy = measured_accuracy(scenario);
-  const std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
+  std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
+  stacks.front().kv_dtypes = known_kv_dtypes(stacks.front(), serving.machine);
   decide_all(question, workload, stacks.front(), result);
   result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
                                               serving.model.possible_kv_heads(), size_text)};
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
   const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
-  result.step = step.price.seconds;
+  result.step = step.price.seconds * serving.devices.pipeline_parallel_size;
   const ModelShape model = sim::model_of(serving, result.setting);
   const EngineOptions options = sim::options_of(serving, result.setting);
   result.confidence = sim::confidence(serving.machine, model, options, step.plan, result.step);
   result.refused = refused_kv(serving.machine, model, options);
   result.bound = bound_of(serving, result.setting, result.served.batch);
   result.stacks = choose_for_stacks(stacks, result);
-  choose_limits(question, workload, result);
+  choose_limits(question, std::move(workload), result);
   judge_drafts(scenario, drafted, result);
   if (question.trace) result.measured = measured_regret(serving, *question.trace);
+}
+
+}  // namespace
+
+Recommendation recommend_serving(const RecommendationQuestion& asked, const std::string& machine_name) {
+  refuse_groups_by_load(asked.scenario, "a recommendation is of one number of KV heads");
+  RecommendationQuestion question = asked;
+  Recommendation result;
+  const sim::Machine machine = offered_machine(question, machine_name);
+  const ModelShape model = resolve_model(question.scenario);
+  const RequestWorkload workload = resolve_requests(question.scenario, model);
+  if (question.offer) result.fleet = take_fleet(question, machine, model, workload);
+  result.any_kv_heads = question.any_kv_heads;
+  result.slo_share = question.scenario.slo.share;
+  result.serving =
+      serving_case(question.scenario, machine, model, mean_load(workload, question.scenario.slo, question.sequences));
+  settle(question, workload, result);
   return result;
 }
 

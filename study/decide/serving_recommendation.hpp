@@ -10,14 +10,14 @@
 #include "sim/calibration/confidence.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"
+#include "study/decide/expected_service.hpp"
+#include "study/decide/fleet.hpp"
 #include "study/decide/measured_accuracy.hpp"
 #include "study/decide/serving_decision.hpp"
 #include "study/decide/speculation_advice.hpp"
 #include "study/decide/stack_limits.hpp"
 
 namespace dculab::study {
-
-inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
 
 // What is asked besides the scenario.
 struct RecommendationQuestion {
@@ -28,6 +28,7 @@ struct RecommendationQuestion {
   std::optional<int> sequences;         // that are served at a time, at most
   bool count_requests = false;          // the workload's own number of requests says nothing
   std::optional<Trace> trace;           // of steps that were measured on the machine
+  std::optional<FleetOffer> offer;      // of devices, whose layout is then chosen; else as the scenario's deployment
 };
 
 // The best that a stack's kernels allow, all else as recommended. Nothing where it does not run.
@@ -42,8 +43,11 @@ struct MeasuredRegret {
   std::vector<std::string> refused;   // steps that cannot be true, and why
 };
 
+// Of one replica; the others are alike.
 struct Recommendation {
   sim::ServingCase serving;
+  int replicas = 1;
+  std::optional<FleetChoice> fleet;       // where devices were offered
   std::vector<Decision> decisions;        // KV heads, KV dtype, block size, partition
   Decision kv_heads;                      // every number of them, the most first: what other group sizes would bring
   std::optional<AccuracyCurve> accuracy;  // where the scenario names it
@@ -56,17 +60,19 @@ struct Recommendation {
   std::vector<std::string> refused;  // refused_kv()
   std::vector<StackChoice> stacks;
   BatchedTokensChoice batched_tokens;
-  double offered_requests_per_second = 0;  // 0: as the workload's file says
-  bool offered_by_us = false;              // kOfferedShare of what is served steadily
-  double slo_share = 0.9;                  // of the requests that should meet the slo
-  std::optional<MeasuredRegret> measured;  // with a trace
+  MemoryShare memory;
+  std::optional<ExpectedService> expected;  // where devices were offered, of a replica's requests
+  double offered_requests_per_second = 0;   // to a replica; 0: as the workload's file says
+  bool offered_by_us = false;               // kOfferedShare of what is served steadily
+  double slo_share = 0.9;                   // of the requests that should meet the slo
+  std::optional<MeasuredRegret> measured;   // with a trace
   // Where the scenario has a speculative_config, of as many sequences as are served at a time. All else is chosen
   // without drafts.
   std::optional<DraftCandidates> drafts;
 
   [[nodiscard]] const char* kv_heads_by() const { return accuracy ? "accuracy" : any_kv_heads ? "speed" : "own"; }
 
-  // In closed form, which candidates are compared by.
+  // Of a replica in closed form, which candidates are compared by.
   [[nodiscard]] double requests_per_second() const {
     return served.output_tokens_per_second / serving.load.output_tokens;
   }

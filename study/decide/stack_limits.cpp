@@ -71,6 +71,13 @@ std::vector<StackLimits> stack_limits(const ModelShape& model, const EngineOptio
   return all;
 }
 
+std::vector<Dtype> known_kv_dtypes(const StackLimits& limits, const sim::Machine& machine) {
+  std::vector<Dtype> known;
+  for (const Dtype dtype : limits.kv_dtypes)
+    if (limits.stack.is_own() || bits(dtype) >= 16 || machine.peaks.contains(dtype)) known.push_back(dtype);
+  return known;
+}
+
 std::string sizes_text(std::vector<int> sizes) {
   std::sort(sizes.begin(), sizes.end());
   std::string text;

@@ -25,6 +25,10 @@ struct StackLimits {
 [[nodiscard]] std::vector<StackLimits> stack_limits(const ModelShape& model, const EngineOptions& options,
                                                     const sim::Machine& machine);
 
+// Of kv_dtypes those that are known to run: whether the kernels of another program take a format that the machine has
+// no rate for is not known.
+[[nodiscard]] std::vector<Dtype> known_kv_dtypes(const StackLimits& limits, const sim::Machine& machine);
+
 // The partition_tokens that fill a device: 0 when a workgroup per sequence and `heads_per_workgroup` query heads does,
 // else what cuts the longest context into enough partitions. vLLM asks for 512 tokens whenever sequences x heads <=
 // 512; here the device says how many workgroups it holds: four per compute unit, so that two are resident while two

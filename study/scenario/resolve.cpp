@@ -142,6 +142,11 @@ void refuse_unpriced_settings(const config::Scenario& scenario) {
 
 ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& machine) {
   refuse_unpriced_settings(scenario);
+  return resolve_replica_part(scenario, model, machine);
+}
+
+ModelShape resolve_replica_part(const config::Scenario& scenario, const ModelShape& model,
+                                const sim::Machine& machine) {
   const sim::ReplicaDevices devices = scenario.deployment.of(ReplicaRole::both);
   EngineOptions options;
   options.weights = scenario.weights.value_or(model.layer_format());

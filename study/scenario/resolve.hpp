@@ -42,6 +42,10 @@ void refuse_deployment(const config::Scenario& scenario, const std::vector<std::
 [[nodiscard]] ModelShape resolve_part(const config::Scenario& scenario, const ModelShape& model,
                                       const sim::Machine& machine);
 
+// The same of a replica that serves requests: of every layer, whatever stages there are.
+[[nodiscard]] ModelShape resolve_replica_part(const config::Scenario& scenario, const ModelShape& model,
+                                              const sim::Machine& machine);
+
 // The engine options of a scenario on a kind of machine: the CPU engine has its own tiling and F32 activations.
 [[nodiscard]] EngineOptions resolve_options(const config::Scenario& scenario, const ModelShape& model,
                                             lower::DeviceKind kind);

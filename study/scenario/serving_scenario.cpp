@@ -57,9 +57,9 @@ void refuse_unrecommended(const config::Scenario& scenario) {
     throw InputError(scenario.file,
                      "workload: limits are chosen for requests; give workload.requests, prompt_tokens "
                      "and output_tokens instead of a step");
-  if (scenario.deployment.devices() != scenario.deployment.tensor_parallel_size)
-    refuse_deployment(scenario, {"settings are recommended for one server whose devices share every layer; give "
-                                 "tensor_parallel_size alone"});
+  if (scenario.deployment.is_disaggregated() || scenario.deployment.kv_store)
+    refuse_deployment(scenario, {"settings are recommended for replicas that prefill and decode; leave pools and "
+                                 "kv_store out, or ask `dculab study`"});
   if (scenario.compare) throw InputError(scenario.file, "compare: variants are weighed by `dculab study`; remove it");
   for (const config::SweepAxis& axis : scenario.sweep) {
     const bool decided = axis.key == "model.num_key_value_heads" || axis.key.starts_with("kv_cache.") ||

@@ -1,0 +1,89 @@
+// How many devices serve a load, and how they share the model: tensor, pipeline and expert parallelism, and replicas.
+//
+//   layouts     every tensor x pipeline parallel size whose product divides the devices of a server or is a power of
+//               two; of a mixture of experts every expert parallel size, too. Where none holds the model, those of two,
+//               four and eight servers
+//   bound       replicas = requests per second asked for / those that one serves in closed form within the TPOT
+//   simulated   one replica with its part of the requests, under a virtual clock; replicas are added until enough of
+//               the requests meet the service level
+//   chosen      the fewest devices; of as many 16-bit KV caches first, then the smallest mean latency, and the first in
+//               order (fewer devices for a replica, fewer stages) where that is a tie
+//
+// A layout whose bound is more devices than another needs is not simulated. Without a service level a replica takes
+// kOfferedShare of what it serves steadily. Without a rate the devices are a given, and the layout that serves the most
+// output tokens per second in closed form is chosen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "core/workload.hpp"
+#include "sim/study/serving_setting.hpp"
+#include "study/decide/replica_layouts.hpp"
+#include "study/decide/serving_case.hpp"
+
+namespace dculab::study {
+
+inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
+
+struct FleetOffer {
+  int devices = 1;               // of a server
+  std::optional<int> servers{};  // at most; absent: as many as it takes
+
+  [[nodiscard]] std::optional<std::int64_t> most() const {
+    return servers ? std::optional(std::int64_t{*servers} * devices) : std::nullopt;
+  }
+};
+
+// What requests of one replica see.
+struct ReplicaService {
+  double requests_per_second = 0;  // that arrive
+  double slo_attainment = 1;
+  Seconds ttft_p90, tpot_p90, latency_mean;
+};
+
+struct Layout {
+  sim::ReplicaDevices devices;  // of a replica
+  sim::Setting setting;         // KV dtype, block size
+  sim::Served served{};         // by a replica, in closed form
+  int replicas = 0;             // that serve the load; where it was not simulated, at least; 0: none do
+  std::optional<ReplicaService> simulated{};
+  std::string why_not{};  // does not serve
+
+  [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
+};
+
+struct FleetQuestion {
+  config::Scenario scenario;  // without a deployment
+  FleetOffer offer;
+  std::vector<Dtype> kv_dtypes;   // to choose from, the preferred first
+  std::optional<int> block_size;  // absent: the stack's own
+  std::optional<int> sequences;   // for each scheduler, at most
+  std::optional<double> rate;     // requests per second of the whole load; absent: as many as can be
+  bool count_requests = false;    // the workload's own number of requests says nothing
+};
+
+struct FleetChoice {
+  FleetOffer offer;
+  double rate = 0;  // requests per second asked for; 0: as many as can be
+  std::vector<Layout> layouts;
+  std::size_t chosen = 0;
+
+  [[nodiscard]] const Layout& choice() const { return layouts[chosen]; }
+  // Replicas that fit in a server, at least 1.
+  [[nodiscard]] int replicas_of_server(const Layout& layout) const;
+  [[nodiscard]] int replicas_of_server() const { return replicas_of_server(choice()); }
+  [[nodiscard]] int servers() const;
+  // Layouts that serve and that no other beats: with a rate in devices and mean latency, else in tokens per second and
+  // TPOT.
+  [[nodiscard]] std::vector<std::size_t> front() const;
+};
+
+// Throws InputError where none of the layouts serves the load, with what each lacks.
+[[nodiscard]] FleetChoice choose_fleet(const FleetQuestion& question, const sim::Machine& machine,
+                                       const ModelShape& model, const RequestWorkload& workload);
+
+}  // namespace dculab::study
