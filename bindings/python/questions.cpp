@@ -73,6 +73,8 @@ void take_load(Keywords& keywords, study::LoadQuestion& question) {
   take_load(keywords, choices);
   keywords.take_count("concurrency", choices.concurrency);
   keywords.take_count("block_size", choices.block_size);
+  keywords.take_count("devices", choices.devices);
+  keywords.take_count("servers", choices.servers);
   keywords.take("any_kv_heads", choices.any_kv_heads);
   keywords.take("trace", choices.trace_file);
   keywords.refuse_others();

@@ -7,7 +7,11 @@
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/load_choices.hpp"
+#include "config/benchmarks/vllm_writer.hpp"
+#include "core/error.hpp"
+#include "files/output.hpp"
 #include "present/study/recommend_report.hpp"
+#include "present/study/serve_command.hpp"
 #include "study/answer/recommendation_question.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -16,12 +20,28 @@ namespace {
 
 struct RecommendOptions {
   study::RecommendChoices question;
+  std::string serve_params, bench_params;  // files to write
   present::OutputOptions output;
 };
 
-[[nodiscard]] present::Report recommend(const study::RecommendChoices& choices) {
-  const study::RecommendationQuestion question = study::recommendation_question(choices);
-  return present::recommendation_report(question, study::recommend_serving(question));
+void write_parameters(const RecommendOptions& options, const std::vector<study::Recommendation>& found) {
+  if (options.serve_params.empty() && options.bench_params.empty()) return;
+  if (found.size() > 1)
+    throw InputError("--serve-params", "and --bench-params are of one machine; give one of the " +
+                                           std::to_string(found.size()) + " with --machine");
+  if (!options.serve_params.empty())
+    files::write_file_atomically(options.serve_params,
+                                 config::vllm_parameters_json(present::serve_parameters(found.front())));
+  if (!options.bench_params.empty())
+    files::write_file_atomically(options.bench_params,
+                                 config::vllm_parameters_json(present::bench_parameters(found.front())));
+}
+
+[[nodiscard]] present::Report recommend(const RecommendOptions& options) {
+  const study::RecommendationQuestion question = study::recommendation_question(options.question);
+  const std::vector<study::Recommendation> found = study::recommend_serving(question);
+  write_parameters(options, found);
+  return present::recommendation_report(question, found);
 }
 
 }  // namespace
@@ -39,11 +59,17 @@ void add_recommend(CLI::App& app) {
   };
   add_count("--concurrency", choices->concurrency, "Most requests that are served at a time");
   add_count("--block-size", choices->block_size, "Use this one instead of choosing");
+  add_count("--devices", choices->devices,
+            "Devices of a server: how they share the model, and how many it takes, is chosen");
+  add_count("--servers", choices->servers, "With --devices: servers at most, else as many as the load takes");
   command->add_flag("--any-kv-heads", choices->any_kv_heads, "KV heads may change: the model is retrained");
   reads(command->add_option("--trace", choices->trace_file,
                             "Trace of steps measured on the machine, to check the choice against"));
+  add_output_file(*command, "--serve-params", options->serve_params,
+                  "Write what is worth measuring for `vllm bench sweep serve --serve-params`");
+  add_output_file(*command, "--bench-params", options->bench_params, "Write a server's load for its --bench-params");
   add_report_options(*command, options->output);
-  command->callback([options] { present::show(recommend(options->question), options->output); });
+  command->callback([options] { present::show(recommend(*options), options->output); });
 }
 
 }  // namespace dculab::cli

@@ -9,7 +9,9 @@
 
 #include "fields/field_list.hpp"
 #include "present/study/decision_fields.hpp"
+#include "present/study/fleet_fields.hpp"
 #include "present/study/recommend_report.hpp"
+#include "present/study/serve_command.hpp"
 #include "present/study/speculation_fields.hpp"
 #include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
@@ -115,8 +117,15 @@ struct FieldList<study::Recommendation> {
 
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Result& result) { return result.serving.model.name; }),
-      field("tensor_parallel_size", "devices that share the model", unit::count,
+      field("tensor_parallel_size", "devices that share every layer", unit::count,
             [](const Result& result) { return result.serving.devices.tensor_parallel_size; }),
+      field("pipeline_parallel_size", "stages", unit::count,
+            [](const Result& result) { return result.serving.devices.pipeline_parallel_size; }),
+      field("expert_parallel_size", "devices that share the routed experts; 1: none do", unit::count,
+            [](const Result& result) { return result.serving.devices.experts.size; }),
+      field("replicas", "of the model, all that follows is of one", unit::count, &Result::replicas),
+      field("fleet", "where devices were offered", &Result::fleet),
+      field("expected", "then, of a replica's requests", &Result::expected),
       field("machine", "its name", [](const Result& result) { return result.serving.machine.name; }),
       field("prompt_tokens", "of a request", unit::tokens,
             [](const Result& result) { return result.serving.load.prompt_tokens; }),
@@ -147,11 +156,14 @@ struct FieldList<study::Recommendation> {
             }),
       field("vllm_options", "what vLLM is started with; empty where none of its kernels can be set so",
             [](const Result& result) { return present::vllm_options(result); }),
+      field("serve_command", "what a server is started with; empty where neither vLLM nor SGLang can be set so",
+            [](const Result& result) { return present::serve_command(result); }),
+      field("gpu_memory_utilization", "of a device", &Result::memory),
       field("decisions", "KV heads, KV dtype, block size, partition", &Result::decisions),
       field("kv_heads", "what other numbers of KV heads would bring, the most first", &kv_heads),
       field("kernels", "what serving programs allow", &Result::stacks),
       field("max_num_batched_tokens", "tokens of a step, at most", &Result::batched_tokens),
-      field("requests_per_second", "that the simulated requests arrive at; 0: as the workload's file says",
+      field("requests_per_second", "that the simulated requests of a replica arrive at; 0: as the workload's file says",
             unit::requests_per_second, &Result::offered_requests_per_second),
       field("kv_heads_by", "what decided the number of KV heads", one_of("accuracy", "speed", "own"),
             [](const Result& result) { return result.kv_heads_by(); }),

@@ -7,8 +7,10 @@
 #include "config/unit_text.hpp"
 #include "present/output/field_csv.hpp"
 #include "present/output/field_json.hpp"
+#include "present/study/fleet_report.hpp"
 #include "present/study/recommend_fields.hpp"
 #include "present/study/recommend_tables.hpp"
+#include "present/study/serve_command.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/values/accuracy_text.hpp"
 #include "present/values/input_sensitivity_report.hpp"
@@ -63,9 +65,12 @@ namespace {
   return text + ", " + std::to_string(served.most) + (served.limit == sim::SequenceLimit::gain ? " fit" : " at most");
 }
 
-// "4 x ": how many devices share the model.
+// "4 x ": how many devices share the model; of a pipeline and of shared experts, how.
 [[nodiscard]] std::string devices_text(const sim::ServingCase& serving) {
-  return serving.devices.devices() == 1 ? "" : std::to_string(serving.devices.devices()) + " x ";
+  const sim::ReplicaDevices& devices = serving.devices;
+  if (devices.devices() == 1) return "";
+  const bool plain = devices.devices() == devices.tensor_parallel_size && !devices.shares_experts();
+  return std::to_string(devices.devices()) + (plain ? " x " : " (" + study::layout_text(devices) + ") x ");
 }
 
 [[nodiscard]] Table choice_table(const study::Recommendation& result) {
@@ -154,15 +159,16 @@ namespace {
   return "";
 }
 
-void add_notes(const study::Recommendation& result, Table& table) {
+void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Table& table) {
+  if (result.fleet) table.notes.push_back(fleet_line(result, slo));
   if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
-  const std::string options = vllm_options(result);
-  table.notes.push_back(options.empty() ? "vLLM: none of its kernels serves this load with these sizes"
-                                        : "vLLM: " + options);
+  const std::string command = serve_command(result);
+  table.notes.push_back(command.empty() ? "vLLM: none of its kernels serves this load with these sizes" : command);
   if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
-                          " requests/s arrive, more than are served: the queue grows");
+                          " requests/s arrive, more than are served: the queue grows" +
+                          (result.fleet ? "" : "; --devices N says how many devices, N in a server, serve them"));
   for (const std::string& warning : {missed_objective(result), unknown_format(result)})
     if (!warning.empty()) table.notes.push_back(warning);
   if (result.measured)
@@ -224,14 +230,15 @@ void add_notes(const study::Recommendation& result, Table& table) {
   return table;
 }
 
-void add_machine_recommendation(const study::Recommendation& result, Report& report,
+void add_machine_recommendation(const study::Recommendation& result, const ServiceLevel& slo, Report& report,
                                 ReportedRecommendations& reported) {
   const sim::Machine& machine = result.serving.machine;
   add_warnings(report, result.refused);
   report.tables.push_back(choice_table(result));
-  add_notes(result, report.tables.back());
+  add_notes(result, slo, report.tables.back());
   std::vector<ReportedInputSensitivity> input_sensitivity =
       note_input_sensitivities(machine, decode_sensitivities(result), report.tables.back());
+  if (result.fleet) report.tables.push_back(fleet_table(result));
   report.tables.push_back(flip_table(result));
   report.tables.push_back(group_table(result));
   report.tables.push_back(kernel_table(result));
@@ -244,26 +251,13 @@ void add_machine_recommendation(const study::Recommendation& result, Report& rep
 
 }  // namespace
 
-std::string vllm_options(const study::Recommendation& result) {
-  const study::StackChoice* kernel = nullptr;
-  for (const study::StackChoice& each : result.stacks)
-    if (each.best && each.limits.stack.program == "vLLM" && kernel == nullptr) kernel = &each;
-  const Dtype dtype = result.setting.kv_cache_dtype;
-  const bool half = dtype == Dtype::f16 || dtype == Dtype::bf16;
-  if (kernel == nullptr || !(half || dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2)) return "";
-  return "--block-size " + std::to_string(kernel->best->setting.block_size) + " --kv-cache-dtype " +
-         (half ? std::string("auto") : std::string(name(dtype))) + " --max-num-seqs " +
-         std::to_string(result.served.batch) + " --max-num-batched-tokens " +
-         std::to_string(result.tokens().max_num_batched_tokens);
-}
-
 Report recommendation_report(const study::RecommendationQuestion& question,
                              const std::vector<study::Recommendation>& found) {
   const config::Scenario& scenario = question.scenario;
   ReportedRecommendations reported{.question = scenario.question};
   Report report = report_of("dculab/recommend/1", reported, study::whose_kernels(scenario));
   add_warnings(report, study::model_notes(scenario));
-  for (const study::Recommendation& each : found) add_machine_recommendation(each, report, reported);
+  for (const study::Recommendation& each : found) add_machine_recommendation(each, scenario.slo, report, reported);
   if (!scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
   set_answer(reported, report);
   return report;

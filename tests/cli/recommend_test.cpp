@@ -217,6 +217,39 @@ TEST_CASE("what is given is not decided", "[main]") {
   CHECK(found.at("vllm_options").get<std::string>().starts_with("--block-size 32 --kv-cache-dtype fp8_e4m3 "));
 }
 
+TEST_CASE("with devices offered a layout is chosen, and what measures it is written", "[main]") {
+  const Folder folder;
+  const std::string serve = folder.path("serve.json"), bench = folder.path("bench.json");
+  const Arguments asked{"recommend", "--model",   "qwen3-32b", "--machine",      "k100-ai", "--stack",
+                        "vllm",      "--ttft",    "2 s",       "--tpot",         "60 ms",   "--requests-per-second",
+                        "5",         "--devices", "8",         "--serve-params", serve,     "--bench-params",
+                        bench};
+  const Json found = run_for_json(asked).at("recommendations").at(0);
+  const Json& fleet = found.at("fleet");
+  const Json& chosen = fleet.at("layouts").at(fleet.at("chosen").get<std::size_t>());
+  CHECK(chosen.at("replicas") == found.at("replicas"));
+  CHECK(chosen.at("simulated").at("slo_attainment") >= 0.9);
+  CHECK(fleet.at("servers").get<int>() * 8 >= fleet.at("devices").get<int>());
+  const Json& expected = found.at("expected");
+  CHECK(expected.at("ttft_p90_interval").at(0) <= expected.at("ttft_p90"));
+  CHECK(expected.at("ttft_p90") <= expected.at("ttft_p90_interval").at(1));
+  const std::string command = found.at("serve_command");
+  CHECK_THAT(command, ContainsSubstring("vllm serve qwen3-32b --tensor-parallel-size "));
+  const Json combinations = Json::parse(read(serve));
+  CHECK(combinations.at(0).at("tensor_parallel_size") == found.at("tensor_parallel_size"));
+  CHECK(combinations.at(0).at("max_num_seqs") == found.at("max_num_seqs"));
+  CHECK(Json::parse(read(bench)).at(0).at("random_input_len") == 1024);
+}
+
+TEST_CASE("a layout is chosen or given") {
+  check_refused(recommend("z100", {"--servers", "2"}), {"--servers", "--devices"});
+  check_refused(recommend("z100", {"--devices", "2", "--set", "deployment.tensor_parallel_size=2"}),
+                {"deployment", "--devices has it chosen"});
+  // Nothing serves so many requests on one device.
+  check_refused(recommend("z100", {"--devices", "1", "--servers", "1", "--requests-per-second", "100"}),
+                {"none of the layouts serves the load", "devices or more"});
+}
+
 TEST_CASE("KV heads change only when they may, and what others would bring is shown all the same") {
   const Json own = recommendation("z100");
   CHECK(decision(own, "model.num_key_value_heads").at("candidates").size() == 1);

@@ -170,6 +170,8 @@ def recommend(
     tpot: str | None = None,
     kv_cache_dtype: str | None = None,
     block_size: int | None = None,
+    devices: int | None = None,
+    servers: int | None = None,
     any_kv_heads: bool = False,
     trace: PathLike | None = None,
     set: Settings = None,
@@ -178,7 +180,8 @@ def recommend(
     """Which sizes and limits an engine should have on a machine, or on each of several.
 
     A model and a machine are needed, or a scenario file with requests. `ttft`, `tpot`: with their units, "2 s";
-    `dataset_path`: recorded requests; `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps
+    `dataset_path`: recorded requests; `devices`: of a server, and then how they share the model and how many the load
+    takes is chosen, on `servers` at most; `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps
     measured on the machine.
     """
     _kept, load = _load(
@@ -201,6 +204,8 @@ def recommend(
         scenario=_file(scenario),
         concurrency=concurrency,
         block_size=block_size,
+        devices=devices,
+        servers=servers,
         any_kv_heads=any_kv_heads,
         trace=_file(trace),
         progress=progress,
