@@ -129,16 +129,27 @@ struct DeploymentKeys {
                              "three or more equal replicas change between prefill and decode", {.absent = "none"}));
 };
 
+// What only decode replicas have.
+struct DecodeKeys {
+  using Target = std::string;
+  static constexpr auto keys = std::tuple(value(
+      "machine", [](std::string& machine) -> auto& { return machine; },
+      "of decode replicas, where it is another kind: a file, or a name under hwmodels", {.absent = "the scenario's"}));
+};
+
 // A pool's own settings, which begin at the deployment's.
-void read_pool(MapReader settings, const sim::ReplicaDevices& all, std::optional<sim::ReplicaDevices>& pool) {
+void read_pool(MapReader settings, const sim::ReplicaDevices& all, std::optional<sim::ReplicaDevices>& pool,
+               std::string* machine = nullptr) {
   if (!settings.is_present()) return;
   pool = all;
-  read_section<DeviceKeys>(std::move(settings), *pool);
+  read_keys<DeviceKeys>(settings, *pool);
+  if (machine != nullptr) read_keys<DecodeKeys>(settings, *machine);
+  settings.finish();
 }
 
 }  // namespace
 
-void read_deployment(MapReader reader, sim::Deployment& deployment) {
+void read_deployment(MapReader reader, sim::Deployment& deployment, std::string& decode_machine) {
   sim::ReplicaDevices all;
   read_keys<DeviceKeys>(reader, all);
   deployment.tensor_parallel_size = all.tensor_parallel_size;
@@ -146,7 +157,7 @@ void read_deployment(MapReader reader, sim::Deployment& deployment) {
   deployment.experts = all.experts;
   read_keys<DeploymentKeys>(reader, deployment);
   read_pool(reader.optional_map("prefill"), all, deployment.prefill);
-  read_pool(reader.optional_map("decode"), all, deployment.decode);
+  read_pool(reader.optional_map("decode"), all, deployment.decode, &decode_machine);
   if (const std::int64_t devices = deployment.devices(); devices > kMostDevices)
     reader.complain(*reader.node(), "deployment: has " + std::to_string(devices) + " devices; at most " +
                                         std::to_string(kMostDevices) + " can be simulated");
@@ -158,7 +169,9 @@ std::vector<FileKey> deployment_keys() {
   for (FileKey& key : keys_of<DeploymentKeys>()) keys.push_back(std::move(key));
   keys.push_back(
       map_key("prefill", "settings of prefill replicas that replace the deployment's own", keys_of<DeviceKeys>()));
-  keys.push_back(map_key("decode", "the same of decode replicas", keys_of<DeviceKeys>()));
+  std::vector<FileKey> decode = keys_of<DeviceKeys>();
+  for (FileKey& key : keys_of<DecodeKeys>()) decode.push_back(std::move(key));
+  keys.push_back(map_key("decode", "the same of decode replicas", std::move(decode)));
   return keys;
 }
 

@@ -139,6 +139,7 @@ struct Scenario {
   SpeculationChoice speculation;        // beside options.speculative_config
   FewHeadsChoice few_heads;             // beside options.groups_by_load
   sim::Deployment deployment;
+  std::string decode_machine;  // of decode replicas, as `machines`; empty: theirs
   Workload workload;
   std::vector<SweepAxis> sweep;
   Measure measure;

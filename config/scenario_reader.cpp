@@ -183,7 +183,7 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::options:
       return read_engine_sections(reader, scenario.options = {}, scenario.speculation = {}, scenario.few_heads = {});
     case Section::deployment:
-      return read_deployment(reader.optional_map("deployment"), scenario.deployment = {});
+      return read_deployment(reader.optional_map("deployment"), scenario.deployment = {}, scenario.decode_machine = {});
     case Section::workload:
       return read_workload(reader.optional_map("workload"), scenario.workload = {});
     case Section::slo:

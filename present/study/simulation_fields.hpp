@@ -97,6 +97,10 @@ struct FieldList<study::Simulation> {
 
   static constexpr auto fields = std::tuple(
       field("machine", "its name", &Simulation::machine),
+      field("decode_machine", "where decode replicas are of another kind",
+            [](const Simulation& each) {
+              return when(each.server.decode_machine.has_value(), [&] { return each.server.decode_machine->name; });
+            }),
       field("choices", "keys of the scenario and their values", &Simulation::choices),
       field("requests", "that were served", unit::count,
             [](const Simulation& each) { return each.run.metrics.requests(); }),

@@ -118,7 +118,7 @@ Table sweep_table(const std::vector<study::Simulation>& all) {
   const Costs costs = known_costs(all);
   for (const auto& [metric, title] : costs) table.columns.emplace_back(title);
   for (const study::Simulation& simulation : all) {
-    Row row{simulation.machine};
+    Row row{simulation.machines()};
     for (const auto& [key, value] : simulation.choices) row.emplace_back(value);
     const auto add_rate = [&](const char* metric) { row.emplace_back(number(simulation.figures.at(metric))); };
     add_rate("requests_per_second");

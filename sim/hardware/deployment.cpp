@@ -80,6 +80,21 @@ void find_switching_problems(const Deployment& deployment, std::vector<std::stri
         "expert_parallel_size out");
 }
 
+// Of pools on two kinds of machine, which are never in one server.
+void find_machine_problems(const Deployment& deployment, const Machine& prefill, const Machine& decode,
+                           std::vector<std::string>& found) {
+  if (!deployment.is_disaggregated())
+    found.emplace_back("decode.machine: is of decode replicas; add prefill_replicas and decode_replicas");
+  if (deployment.role_switching) found.emplace_back("role_switching: replicas must be alike; leave decode.machine out");
+  if (deployment.kv_store)
+    found.emplace_back("kv_store: is read by replicas of one kind; leave it or decode.machine out");
+  if (deployment.kv_transfer_bandwidth) return;
+  for (const Machine* machine : {&prefill, &decode})
+    if (!machine->network_link)
+      found.push_back("machine " + machine->name +
+                      " has no network_link for the KV cache; give deployment.kv_transfer.bandwidth");
+}
+
 void find_idle_settings(const ExpertParallel& experts, std::vector<std::string>& found) {
   const auto idle = [&found](bool is_set, const char* key) {
     if (is_set)
@@ -116,7 +131,7 @@ std::vector<std::string> problems(const ReplicaDevices& devices, const Machine& 
 }
 
 std::vector<std::string> problems(const Deployment& deployment, const Machine& machine, const ModelShape& model,
-                                  const EngineOptions& options) {
+                                  const EngineOptions& options, const Machine* decode_machine) {
   std::vector<std::string> found;
   if ((deployment.prefill_replicas > 0) != (deployment.decode_replicas > 0))
     found.emplace_back("prefill_replicas and decode_replicas need each other");
@@ -126,7 +141,8 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
   for (const ReplicaRole role : {ReplicaRole::both, ReplicaRole::prefill, ReplicaRole::decode}) {
     if ((role == ReplicaRole::both) == pools) continue;
     const bool own = role == ReplicaRole::prefill ? deployment.prefill.has_value() : deployment.decode.has_value();
-    for (const std::string& problem : problems(deployment.of(role), machine, model, options)) {
+    const Machine& its = role == ReplicaRole::decode && decode_machine != nullptr ? *decode_machine : machine;
+    for (const std::string& problem : problems(deployment.of(role), its, model, options)) {
       std::string named = pools && own ? std::string(name(role)) + ": " + problem : problem;
       if (std::ranges::find(found, named) == found.end()) found.push_back(std::move(named));
     }
@@ -139,6 +155,7 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
   if (deployment.kv_store && differs_in_decodes(options.kv_retention.policy))
     found.emplace_back("kv_store: only a whole KV cache is put there; leave kv_cache.retention out");
   find_switching_problems(deployment, found);
+  if (decode_machine != nullptr) find_machine_problems(deployment, machine, *decode_machine, found);
   if (!pools) return found;
   if (deployment.data_parallel_size != 1)
     found.emplace_back("prefill_replicas and decode_replicas take the place of data_parallel_size; leave it out");
@@ -146,10 +163,19 @@ std::vector<std::string> problems(const Deployment& deployment, const Machine& m
     found.emplace_back("kv_cache.retention: only a whole KV cache is handed from a prefill to a decode replica");
   if (options.batching != Batching::continuous)
     found.emplace_back("engine.batching: static batches are not split into prefill and decode replicas");
-  if (!kv_bandwidth(deployment, machine))
+  if (decode_machine == nullptr && !kv_bandwidth(deployment, machine))
     found.push_back("machine " + machine.name + " has no link between its " + text(deployment.devices()) +
                     " for the KV cache; give deployment.kv_transfer.bandwidth");
   return found;
+}
+
+Deployment with_link_between(Deployment deployment, const Machine& prefill, const Machine& decode) {
+  if (!deployment.kv_transfer_bandwidth)
+    deployment.kv_transfer_bandwidth = std::min(*prefill.network_link, *decode.network_link);
+  if (!deployment.kv_transfer_latency)
+    deployment.kv_transfer_latency =
+        std::max(prefill.network_latency.value_or(Seconds()), decode.network_latency.value_or(Seconds()));
+  return deployment;
 }
 
 ExpertSharing expert_sharing(const ReplicaDevices& devices, const Machine& machine) {

@@ -89,9 +89,15 @@ struct Deployment {
   }
 };
 
-// Everything that keeps the devices from sharing the work like that; empty when nothing does.
+// Everything that keeps the devices from sharing the work like that; empty when nothing does. `decode_machine`: of
+// decode replicas, where it is another.
 [[nodiscard]] std::vector<std::string> problems(const Deployment& deployment, const Machine& machine,
-                                                const ModelShape& model, const EngineOptions& options);
+                                                const ModelShape& model, const EngineOptions& options,
+                                                const Machine* decode_machine = nullptr);
+
+// Of pools on two kinds of machine: KV crosses the slower of their network links, unless the deployment has its own.
+// Precondition: problems() with the decode machine are empty.
+[[nodiscard]] Deployment with_link_between(Deployment deployment, const Machine& prefill, const Machine& decode);
 
 // The same of the devices of one replica.
 [[nodiscard]] std::vector<std::string> problems(const ReplicaDevices& devices, const Machine& machine,

@@ -21,8 +21,8 @@ AloneLatency::AloneLatency(const EngineParts& parts)
                                             devices_of(parts.deployment, ReplicaRole::decode).pipeline_parallel_size))),
       executor_(parts.machine, parts.model, parts.options, devices_of(parts.deployment, ReplicaRole::prefill), clock_,
                 stages_, parts.step_scale),
-      decoder_(parts.machine, parts.model, parts.options, devices_of(parts.deployment, ReplicaRole::decode), clock_,
-               stages_, parts.step_scale),
+      decoder_(parts.machine_of(ReplicaRole::decode), parts.model, parts.options,
+               devices_of(parts.deployment, ReplicaRole::decode), clock_, stages_, parts.step_scale),
       warmth_(parts.machine),
       whole_chunks_{{.until = {}, .cold_after = warmth_.cold_share_after_rest()}},
       decodes_(1) {}

@@ -40,8 +40,9 @@ namespace {
 [[nodiscard]] std::int64_t num_blocks(const SimulatedServer& server, ReplicaRole role) {
   if (server.num_blocks) return *server.num_blocks;
   const ReplicaDevices devices = server.deployment.of(role);
-  const ModelShape part = part_of_a_device(devices, server.machine, server.model, server.options);
-  const std::int64_t fit = capacity(server.machine, part, server.options, 1, memory_beside(server, role)).num_blocks;
+  const Machine& machine = server.machine_of(role);
+  const ModelShape part = part_of_a_device(devices, machine, server.model, server.options);
+  const std::int64_t fit = capacity(machine, part, server.options, 1, memory_beside(server, role)).num_blocks;
   return fit / devices.pipeline_parallel_size;
 }
 
@@ -53,16 +54,20 @@ namespace {
   return num_host_blocks(server.options, block) / devices.pipeline_parallel_size;
 }
 
+[[nodiscard]] bool pools_differ(const SimulatedServer& server) {
+  return server.deployment.prefill || server.deployment.decode || server.decode_machine;
+}
+
 void find_block_problems(const SimulatedServer& server, ReplicaRole role, std::vector<std::string>& found) {
   const std::int64_t blocks = num_blocks(server, role);
-  const bool differ = server.deployment.prefill || server.deployment.decode;
+  const bool differ = pools_differ(server);
+  const std::string& machine = server.machine_of(role).name;
   const std::string where = differ ? " of a " + std::string(name(role)) + " replica" : "";
   if (blocks < 1)
-    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + server.machine.name +
-                    where);
+    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + machine + where);
   if (blocks > kMostBlocks)
     found.push_back(server.model.name + " leaves room for " + std::to_string(blocks) + " KV blocks in the memory of " +
-                    server.machine.name + where + ", more than a simulation takes (" + std::to_string(kMostBlocks) +
+                    machine + where + ", more than a simulation takes (" + std::to_string(kMostBlocks) +
                     "); raise kv_cache.block_size or lower engine.gpu_memory_utilization");
 }
 
@@ -143,7 +148,8 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   for (std::string& problem : problems(server.options)) found.push_back(std::move(problem));
   if (!found.empty()) return found;
   for (std::string& problem : problems(server.options, server.model)) found.push_back(std::move(problem));
-  for (std::string& problem : problems(server.deployment, server.machine, server.model, server.options))
+  const Machine* const decoding = server.decode_machine ? &*server.decode_machine : nullptr;
+  for (std::string& problem : problems(server.deployment, server.machine, server.model, server.options, decoding))
     found.push_back(std::move(problem));
   for (std::string& problem :
        problems(server.speculation, server.model, server.options, server.deployment, server.machine))
@@ -154,7 +160,7 @@ std::vector<std::string> problems(const SimulatedServer& server) {
   if (found.empty()) find_head_set_problems(server, found);
   if (!found.empty()) return found;
   find_block_problems(server, first_role(server.deployment), found);
-  if (server.deployment.prefill || server.deployment.decode) find_block_problems(server, ReplicaRole::decode, found);
+  if (pools_differ(server)) find_block_problems(server, ReplicaRole::decode, found);
   return found;
 }
 
@@ -163,16 +169,20 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   ServingRun run;
   run.one_in = one_in(server.deployment);
   run.metrics = ServingMetrics(objective, run.one_in);
+  const Machine* const decoding = server.decode_machine ? &*server.decode_machine : nullptr;
+  const Deployment deployment =
+      decoding == nullptr ? server.deployment : with_link_between(server.deployment, server.machine, *decoding);
   const EngineParts parts{.machine = server.machine,
                           .model = server.model,
                           .options = server.options,
-                          .deployment = server.deployment,
+                          .deployment = deployment,
                           .num_blocks = static_cast<int>(num_blocks(server, first_role(server.deployment))),
                           .num_host_blocks = num_host_blocks(server),
                           .step_scale = server.step_scale,
                           .num_decode_blocks = static_cast<int>(num_blocks(server, ReplicaRole::decode)),
                           .speculation = server.speculation ? &*server.speculation : nullptr,
-                          .few_heads = server.few_heads ? &*server.few_heads : nullptr};
+                          .few_heads = server.few_heads ? &*server.few_heads : nullptr,
+                          .decode_machine = decoding};
   std::optional<AloneLatency> alone;
   if (objective.slowdown) alone.emplace(parts);
   const auto add = [&run, &alone, &callbacks](const Sequence& sequence) {

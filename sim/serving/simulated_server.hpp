@@ -31,6 +31,11 @@ struct SimulatedServer {
   double step_scale = 1;                     // what each step takes, over its price; > 0
   std::optional<Speculation> speculation{};  // where options have a speculative_config
   std::optional<FewHeads> few_heads{};       // where they have groups_by_load
+  std::optional<Machine> decode_machine{};   // of decode replicas, where it is another than that of prefill replicas
+
+  [[nodiscard]] const Machine& machine_of(ReplicaRole role) const {
+    return role == ReplicaRole::decode && decode_machine ? *decode_machine : machine;
+  }
 };
 
 // Of steps with one of two sets of heads; the model is the server's.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,9 +33,8 @@ namespace {
   return floor;
 }
 
-}  // namespace
-
-StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
+// Of steps that one kind of machine runs.
+[[nodiscard]] StepConfidence confidence_of(const SimulatedServer& server, std::span<const Batch> batches) {
   std::vector<StepFeatures> features;
   for (const Batch& batch : batches) {
     const ServedModel served = served_with(server, devices_that_run(server.deployment, batch), batch.head_set);
@@ -45,6 +45,28 @@ StepConfidence step_confidence(const SimulatedServer& server, std::span<const Ba
   const Spread trusted = spread(server.machine, features, time);
   const double floor = floor_of_all(server, priced) / time(server.machine);
   return {std::max(1 / trusted.factor, std::min(1.0, floor)), trusted.factor, trusted.basis};
+}
+
+}  // namespace
+
+StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
+  if (!server.decode_machine) return confidence_of(server, batches);
+  SimulatedServer of_one = server;
+  of_one.decode_machine.reset();
+  std::optional<StepConfidence> both;
+  for (const Machine* machine : {&server.machine, &*server.decode_machine}) {
+    std::vector<Batch> its;
+    for (const Batch& batch : batches)
+      if (&machine_that_runs(server, batch) == machine) its.push_back(batch);
+    if (its.empty()) continue;
+    of_one.machine = *machine;
+    const StepConfidence found = confidence_of(of_one, its);
+    // The vaguer of the two machines' holds for all.
+    both = both ? StepConfidence{std::min(both->low, found.low), std::max(both->high, found.high),
+                                 std::max(both->basis, found.basis)}
+                : found;
+  }
+  return *both;
 }
 
 }  // namespace dculab::sim

@@ -19,6 +19,10 @@ ReplicaDevices devices_that_run(const Deployment& deployment, const Batch& batch
   return deployment.of(has_prefills(batch) ? ReplicaRole::prefill : ReplicaRole::decode);
 }
 
+const Machine& machine_that_runs(const SimulatedServer& server, const Batch& batch) {
+  return server.machine_of(has_prefills(batch) ? ReplicaRole::prefill : ReplicaRole::decode);
+}
+
 void StepSample::add(const ServedStep& step) {
   if (seen_++ % every_ != 0) return;
   if (batches_.size() == most_) {
@@ -48,7 +52,8 @@ std::vector<Seconds> phase_times(const SimulatedServer& server, std::span<const 
     const ReplicaDevices devices = devices_that_run(server.deployment, batch);
     StageTimes stages(static_cast<std::size_t>(devices.pipeline_parallel_size));
     const ServedModel served = served_with(server, devices, batch.head_set);
-    ParallelExecutor executor(server.machine, served.model, served.options, devices, clock, stages, server.step_scale);
+    ParallelExecutor executor(machine_that_runs(server, batch), served.model, served.options, devices, clock, stages,
+                              server.step_scale);
     plan.batch = batch;
     plan_step_into(plan, executor.planned_model(), served.options);
     (has_prefills(batch) ? with_prefill : without) += executor.run(plan).duration;

@@ -39,6 +39,8 @@ class StepSample {
 // Who runs such a step: of a deployment with pools those of its phase.
 [[nodiscard]] ReplicaDevices devices_that_run(const Deployment& deployment, const Batch& batch);
 
+[[nodiscard]] const Machine& machine_that_runs(const SimulatedServer& server, const Batch& batch);
+
 // How long the batches with prefill take together, and those without, where there are any: what decides about the first
 // token, and about the others. On a replica of the server that has nothing else to do, without block copies, swaps and
 // transfers to other replicas.

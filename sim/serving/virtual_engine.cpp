@@ -55,11 +55,12 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
                   .max_position_embeddings = parts.model.max_position_embeddings,
                   .num_host_blocks = parts.num_host_blocks,
                   .kv_demand = kv_demand(parts.model, parts.options.kv_cache_dtype,
-                                         parts.machine.stack.frees_windows && !parts.options.shares_blocks()),
+                                         parts.machine_of(role).stack.frees_windows && !parts.options.shares_blocks()),
                   .draft_context = draft_context(parts),
                   .few_tokens_per_slot = tokens_per_slot_of_few(parts, role)},
                  BatchContents::lengths_only),
-      executor_(parts.machine, parts.model, parts.options, parts.deployment.of(role), clock_, stages, parts.step_scale),
+      executor_(parts.machine_of(role), parts.model, parts.options, parts.deployment.of(role), clock_, stages,
+                parts.step_scale),
       few_(parts.few_heads == nullptr
                ? std::nullopt
                : std::optional<Few>(std::in_place, parts, parts.deployment.of(role), clock_, stages)),
@@ -68,7 +69,7 @@ VirtualEngine::VirtualEngine(const EngineParts& parts, ReplicaRole role, StageTi
       tokens_(draft_work_ ? &parts.speculation->acceptance : nullptr),
       loop_({planner_of(executor_.planned_model(), parts.options), scheduler_, executor_, tokens_, clock_,
              RequestRecords::drop,
-             parts.machine.stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps,
+             parts.machine_of(role).stack.host_steps_ahead > 0 ? Scheduling::one_step_ahead : Scheduling::between_steps,
              drafter_ ? &*drafter_ : nullptr,
              few_ ? HeadSetParts{planner_of(few_->executor.planned_model(), few_->options), &few_->executor}
                   : HeadSetParts{}},

@@ -28,7 +28,11 @@ struct EngineParts {
   std::optional<int> num_decode_blocks{};    // of one of a decode replica; absent: as of the others
   const Speculation* speculation = nullptr;  // where options have a speculative_config
   const FewHeads* few_heads = nullptr;       // where they have groups_by_load
+  const Machine* decode_machine = nullptr;   // of decode replicas, where it is another
 
+  [[nodiscard]] const Machine& machine_of(ReplicaRole role) const {
+    return role == ReplicaRole::decode && decode_machine != nullptr ? *decode_machine : machine;
+  }
   [[nodiscard]] int blocks_of(ReplicaRole role) const {
     return role == ReplicaRole::decode ? num_decode_blocks.value_or(num_blocks) : num_blocks;
   }

@@ -78,7 +78,7 @@ std::vector<Simulation> simulate_points(const std::vector<SimulatedPoint>& point
 }
 
 std::string label(const Simulation& simulation) {
-  std::string text = simulation.machine;
+  std::string text = simulation.machines();
   for (const auto& [key, value] : simulation.choices) text += ", " + axis_title(key) + " " + value;
   return text;
 }

@@ -27,6 +27,11 @@ struct Simulation {
   std::map<std::string, sim::Range> intervals;  // of the figures; empty until asked for
   std::map<std::string, double> measured;       // with --measure
   Trace trace;                                  // the same: steps of the measured run
+
+  // "mi300x", or "mi300x, decode k100-ai" where pools are of two kinds
+  [[nodiscard]] std::string machines() const {
+    return server.decode_machine ? machine + ", decode " + server.decode_machine->name : machine;
+  }
 };
 
 struct SimulatedPoint {

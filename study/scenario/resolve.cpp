@@ -52,6 +52,8 @@ namespace {
 void refuse_written_inputs(const config::Scenario& scenario) {
   for (const std::string& name : with_swept(scenario, "machine", scenario.machines))
     if (const auto file = try_find_machine(name)) (void)files::open_regular(*file);
+  if (!scenario.decode_machine.empty())
+    if (const auto file = try_find_machine(scenario.decode_machine)) (void)files::open_regular(*file);
   for (const std::string& name : with_swept(scenario, "model", {scenario.model.name}))
     if (const auto folder = try_find_model(name)) require_unwritten(*folder);
   const std::filesystem::path requests = scenario.workload.file.empty() ? "" : find_requests_file(scenario);
@@ -93,6 +95,14 @@ sim::Machine resolve_machine(const std::string& name) { return config::read_mach
 sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name) {
   sim::Machine machine = resolve_machine(name);
   apply_figures(scenario, machine);
+  put_stack(scenario, machine);
+  apply_stack_figures(scenario, machine);
+  return machine;
+}
+
+std::optional<sim::Machine> resolve_decode_machine(const config::Scenario& scenario) {
+  if (scenario.decode_machine.empty()) return std::nullopt;
+  sim::Machine machine = resolve_machine(scenario.decode_machine);
   put_stack(scenario, machine);
   apply_stack_figures(scenario, machine);
   return machine;
@@ -267,6 +277,9 @@ void refuse_unsupported(const config::Scenario& scenario) {
   refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
          "workload: compare and accuracy take requests of one length that are all there at once");
   refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
+  refuse(closed_form && !scenario.decode_machine.empty(),
+         "deployment.decode.machine: two kinds of machine are simulated, not compared in closed form; leave compare "
+         "and accuracy out");
   if (closed_form && !(scenario.compare && has_pools(scenario)))
     require_one_device(scenario, "a study with compare or accuracy");
   const bool searches =

@@ -1,6 +1,7 @@
 // From what the user typed or wrote to what the simulator and the engine need: names become shapes and machines.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ void refuse_written_inputs(const config::Scenario& scenario);
 // The same with the figures that the scenario changes, running the scenario's stack with those that it changes there.
 [[nodiscard]] sim::Machine resolve_machine(const config::Scenario& scenario, const std::string& name);
 void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
+
+// Of decode replicas, where it is another kind, running the scenario's stack; figures that the scenario changes are
+// those of the others.
+[[nodiscard]] std::optional<sim::Machine> resolve_decode_machine(const config::Scenario& scenario);
 
 // Throws InputError with all that was found of a key, "deployment.routing", and the line where the scenario has it;
 // does nothing where nothing was found.

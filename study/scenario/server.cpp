@@ -30,7 +30,8 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
           .options = options,
           .deployment = scenario.deployment,
           .speculation = resolve_speculation(scenario),
-          .few_heads = resolve_few_heads(scenario, model, options)};
+          .few_heads = resolve_few_heads(scenario, model, options),
+          .decode_machine = resolve_decode_machine(scenario)};
 }
 
 void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
@@ -39,9 +40,14 @@ void require_runnable(const sim::SimulatedServer& server, const std::string& fil
 
 sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machine machine) {
   sim::SimulatedServer server = describe_server(scenario, resolve_model(scenario), std::move(machine));
-  refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options));
+  const sim::Machine* const decoding = server.decode_machine ? &*server.decode_machine : nullptr;
+  refuse_deployment(scenario, problems(server.deployment, server.machine, server.model, server.options, decoding));
   require_drafts(scenario, server.speculation, server.model, server.options, server.machine);
   require_runnable(server, scenario.file);
+  if (decoding != nullptr) {
+    const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::decode);
+    require_served(*decoding, sim::part_of_layers(devices, *decoding, server.model, server.options), server.options);
+  }
   if (server.few_heads) {
     const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
     const sim::ServedModel few = served_with(server, devices, HeadSet::few);
@@ -64,7 +70,14 @@ std::vector<std::string> refused_kv(const sim::Deployment& deployment, const sim
 }
 
 std::vector<std::string> refused_kv(const sim::SimulatedServer& server) {
-  return refused_kv(server.deployment, server.machine, server.model, server.options);
+  std::vector<std::string> found = refused_kv(server.deployment, server.machine, server.model, server.options);
+  if (!server.decode_machine) return found;
+  const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::decode);
+  const sim::Machine& machine = *server.decode_machine;
+  const ModelShape part = sim::part_of_layers(devices, machine, server.model, server.options);
+  for (std::string& reason : refused_kv(machine, part, server.options))
+    if (std::ranges::find(found, reason) == found.end()) found.push_back(std::move(reason));
+  return found;
 }
 
 }  // namespace dculab::study

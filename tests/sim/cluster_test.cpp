@@ -6,6 +6,7 @@
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "sim/serving/step_confidence.hpp"
 #include "tests/sim/small_servers.hpp"
 #include "tests/support/catch.hpp"
 
@@ -161,4 +162,68 @@ TEST_CASE("stages hold as many layers each, and their blocks are divided among a
   one.num_blocks = {};
   // Four times the memory, less of it for weights: more than four times the blocks in all.
   CHECK(simulate(each, requests_of(1, 100, 2)).num_blocks > 4 * simulate(one, requests_of(1, 100, 2)).num_blocks);
+}
+
+namespace {
+
+// Pools of one replica each, on servers with a network between.
+SimulatedServer two_pools() {
+  SimulatedServer server = linked_server({.prefill_replicas = 1, .decode_replicas = 1});
+  server.machine.network_link = 10 * kGBs;
+  server.machine.network_latency = Seconds(1e-5);
+  return server;
+}
+
+}  // namespace
+
+TEST_CASE("decode replicas may be another kind of machine", "[cluster]") {
+  const RequestWorkload requests = requests_of(8, 200, 40);
+  SimulatedServer alike = two_pools();
+  alike.deployment.kv_transfer_bandwidth = 10 * kGBs;
+  alike.deployment.kv_transfer_latency = Seconds(1e-5);
+  const ServingRun one_kind = simulate(alike, requests);
+
+  SimulatedServer same = two_pools();
+  same.decode_machine = same.machine;  // over the network, not within a server
+  const ServingRun two_kinds = simulate(same, requests);
+  CHECK(two_kinds.metrics.latency().mean() == one_kind.metrics.latency().mean());
+  CHECK(two_kinds.metrics.tpot().quantile(0.5) == one_kind.metrics.tpot().quantile(0.5));
+
+  SimulatedServer faster = same;
+  faster.decode_machine->memory.back().bandwidth = 2 * faster.machine.memory.back().bandwidth;
+  const ServingRun fast = simulate(faster, requests);
+  CHECK(fast.metrics.ttft().mean() == two_kinds.metrics.ttft().mean());  // of the prefill replica
+  CHECK(fast.metrics.tpot().quantile(0.5) < two_kinds.metrics.tpot().quantile(0.5));
+}
+
+TEST_CASE("blocks of decode replicas are those of their machine's memory", "[cluster]") {
+  SimulatedServer server = two_pools();
+  server.num_blocks = {};
+  const std::int64_t alike = simulate(server, requests_of(1, 100, 2)).num_blocks;
+  server.decode_machine = server.machine;
+  server.decode_machine->memory.back().size = server.machine.memory.back().size * 2;
+  CHECK(simulate(server, requests_of(1, 100, 2)).num_blocks > alike);
+}
+
+TEST_CASE("two kinds of machine need a network between, or a bandwidth", "[cluster]") {
+  SimulatedServer server = linked_server({.prefill_replicas = 1, .decode_replicas = 1});
+  server.decode_machine = server.machine;
+  const auto found = problems(server);
+  REQUIRE_FALSE(found.empty());
+  CHECK_THAT(found.front(), ContainsSubstring("no network_link for the KV cache"));
+  server.deployment.kv_transfer_bandwidth = 10 * kGBs;
+  CHECK(problems(server).empty());
+  server.deployment = {};
+  REQUIRE_FALSE(problems(server).empty());
+  CHECK_THAT(problems(server).front(), ContainsSubstring("decode.machine: is of decode replicas"));
+}
+
+TEST_CASE("the vaguer of two machines says how far their steps can be trusted", "[cluster]") {
+  SimulatedServer server = two_pools();
+  const std::vector<Batch> steps{uniform_batch(Phase::prefill, 1, 200), uniform_batch(Phase::decode, 8, 300)};
+  server.decode_machine = server.machine;
+  const StepConfidence alike = step_confidence(server, steps);
+  CHECK(alike.low <= 1);
+  CHECK(alike.high >= 1);
+  CHECK(alike.basis == Basis::priors);
 }
