@@ -32,11 +32,11 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 
 // "machine.clock=1550 MHz" as a scenario has it.
 [[nodiscard]] Node figure_node(const std::string& change) {
-  constexpr std::string_view kMachine = "machine.";
+  constexpr std::string_view kMachineKeys = "machine.";
   const auto& [key, value] = config::parse_override(change);
   Node node;
   node.kind = NodeKind::scalar;
-  node.key = key.substr(kMachine.size());
+  node.key = key.substr(kMachineKeys.size());
   node.text = value;
   node.origin = "--set " + change;
   return node;
