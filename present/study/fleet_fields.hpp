@@ -78,15 +78,19 @@ struct FieldList<study::ExpectedService> {
   using Service = study::ExpectedService;
   static constexpr std::string_view id = "expected_service";
   static constexpr std::string_view doc = "What the requests see with all that is recommended, with 90 % intervals.";
-  static constexpr auto fields =
-      std::tuple(field("ttft_p90", "seconds", [](const Service& each) { return each.ttft_p90.value; }),
-                 field("ttft_p90_interval", "seconds",
-                       [](const Service& each) { return interval(each.ttft_p90.low, each.ttft_p90.high); }),
-                 field("tpot_p90", "seconds", [](const Service& each) { return each.tpot_p90.value; }),
-                 field("tpot_p90_interval", "seconds",
-                       [](const Service& each) { return interval(each.tpot_p90.low, each.tpot_p90.high); }),
-                 field("slo_attainment", "share of the requests that meet the service level", unit::share,
-                       &Service::slo_attainment));
+  static constexpr auto fields = std::tuple(
+      field("ttft_p90", "seconds", [](const Service& each) { return each.ttft_p90.value; }),
+      field("ttft_p90_interval", "seconds",
+            [](const Service& each) { return interval(each.ttft_p90.low, each.ttft_p90.high); }),
+      field("tpot_p90", "seconds", [](const Service& each) { return each.tpot_p90.value; }),
+      field("tpot_p90_interval", "seconds",
+            [](const Service& each) { return interval(each.tpot_p90.low, each.tpot_p90.high); }),
+      field("slo_attainment", "share of the requests that meet the service level", unit::share,
+            &Service::slo_attainment),
+      field("joules_per_output_token", "of all devices, idle ones too; where the machine's file states power",
+            &Service::joules_per_output_token),
+      field("usd_per_million_tokens", "that are answered; where the machine's file states a price",
+            &Service::usd_per_million_tokens));
 };
 
 template <>

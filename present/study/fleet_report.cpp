@@ -45,6 +45,15 @@ namespace {
          config::short_text(figure.high) + ")";
 }
 
+// "; 1.2 J a token, 0.34 USD a million tokens"
+[[nodiscard]] std::string cost_text(const study::ExpectedService& expected) {
+  std::string text;
+  if (expected.joules_per_output_token) text += "; " + number(*expected.joules_per_output_token) + " J a token";
+  if (expected.usd_per_million_tokens)
+    text += (text.empty() ? "; " : ", ") + number(*expected.usd_per_million_tokens) + " USD a million tokens";
+  return text;
+}
+
 [[nodiscard]] Row layout_row(const study::Recommendation& result, const study::Layout& layout, bool is_chosen) {
   const std::string name = study::layout_text(layout.devices) + (is_chosen ? " *" : "");
   if (layout.served.batch == 0) return {name, "", "", "", "", "", "", "", layout.why_not};
@@ -80,7 +89,8 @@ std::string fleet_line(const study::Recommendation& result, const ServiceLevel& 
   if (result.expected)
     line += "; expect " + expected_text("TTFT P90", result.expected->ttft_p90) + ", " +
             expected_text("TPOT P90", result.expected->tpot_p90) + " at " + number(result.offered_requests_per_second) +
-            " requests/s a replica; " + percent(result.expected->slo_attainment, 2) + " meet the slo";
+            " requests/s a replica; " + percent(result.expected->slo_attainment, 2) + " meet the slo" +
+            cost_text(*result.expected);
   return line;
 }
 

@@ -12,11 +12,17 @@ constexpr double kSecondsPerHour = 3600;
 }  // namespace
 
 double machines_of(const Machine& machine, const Deployment& deployment) {
-  if (machine.kind == lower::DeviceKind::gpu) return static_cast<double>(deployment.devices());
-  const auto stages = [&deployment](ReplicaRole role) { return deployment.of(role).pipeline_parallel_size; };
-  if (!deployment.is_disaggregated()) return deployment.data_parallel_size * stages(ReplicaRole::both);
-  return deployment.prefill_replicas * stages(ReplicaRole::prefill) +
-         deployment.decode_replicas * stages(ReplicaRole::decode);
+  if (!deployment.is_disaggregated()) return machines_of(machine, deployment, ReplicaRole::both);
+  return machines_of(machine, deployment, ReplicaRole::prefill) + machines_of(machine, deployment, ReplicaRole::decode);
+}
+
+double machines_of(const Machine& machine, const Deployment& deployment, ReplicaRole pool) {
+  const ReplicaDevices devices = deployment.of(pool);
+  const int replicas = pool == ReplicaRole::both      ? deployment.data_parallel_size
+                       : pool == ReplicaRole::prefill ? deployment.prefill_replicas
+                                                      : deployment.decode_replicas;
+  const bool on_gpu = machine.kind == lower::DeviceKind::gpu;
+  return static_cast<double>(replicas) * (on_gpu ? devices.devices() : devices.pipeline_parallel_size);
 }
 
 StepCost step_cost(const Machine& machine, const ModelShape& part, const StepPlan& plan, const StepPrice& price) {

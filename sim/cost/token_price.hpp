@@ -20,8 +20,9 @@
 
 namespace dculab::sim {
 
-// Devices with a power and a price of their own.
+// Devices with a power and a price of their own; those of one pool.
 [[nodiscard]] double machines_of(const Machine& machine, const Deployment& deployment);
+[[nodiscard]] double machines_of(const Machine& machine, const Deployment& deployment, ReplicaRole pool);
 
 // A step on the devices that share every layer of it; of an expert-parallel replica, on those of one group with
 // sequences of its own.

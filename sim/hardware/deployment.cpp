@@ -121,6 +121,11 @@ void find_idle_settings(const ExpertParallel& experts, std::vector<std::string>&
 
 }  // namespace
 
+std::vector<ReplicaRole> pools_of(const Deployment& deployment) {
+  if (!deployment.is_disaggregated()) return {ReplicaRole::both};
+  return {ReplicaRole::prefill, ReplicaRole::decode};
+}
+
 std::vector<std::string> problems(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
                                   const EngineOptions& options) {
   if (devices.shares_experts()) return expert_problems(devices, machine, model, options);

@@ -89,6 +89,9 @@ struct Deployment {
   }
 };
 
+// The roles of the deployment's replicas, those that take new requests first.
+[[nodiscard]] std::vector<ReplicaRole> pools_of(const Deployment& deployment);
+
 // Everything that keeps the devices from sharing the work like that; empty when nothing does. `decode_machine`: of
 // decode replicas, where it is another.
 [[nodiscard]] std::vector<std::string> problems(const Deployment& deployment, const Machine& machine,

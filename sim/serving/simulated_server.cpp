@@ -127,7 +127,11 @@ void add_replica(const Replica& replica, ServingRun& run, std::vector<ServingTim
 // From the first arrival to the last token.
 [[nodiscard]] Joules energy_of(const SimulatedServer& server, const std::deque<Replica>& replicas,
                                const ServingRun& run) {
-  Joules total = machines_of(server.machine, server.deployment) * (*server.machine.power.idle * run.metrics.duration());
+  Joules total;
+  for (const ReplicaRole pool : pools_of(server.deployment)) {
+    const Machine& machine = server.machine_of(pool);
+    total += machines_of(machine, server.deployment, pool) * (*machine.power.idle * run.metrics.duration());
+  }
   for (const Replica& replica : replicas) {
     const double devices = run.one_in * server.deployment.of(replica.role).tensor_parallel_size;
     for (const VirtualEngine& engine : replica.engines) total += devices * engine.active_energy();
@@ -202,7 +206,8 @@ ServingRun simulate(const SimulatedServer& server, const RequestWorkload& worklo
   run.num_engines = static_cast<int>(timelines.size());
   if (server.few_heads) run.few_heads_weights = memory_beside(server, ReplicaRole::both).weights;
   run.timeline = ServingTimeline::together(timelines);
-  if (server.machine.power.is_stated()) run.energy = energy_of(server, cluster.replicas(), run);
+  if (server.machine.power.is_stated() && server.machine_of(ReplicaRole::decode).power.is_stated())
+    run.energy = energy_of(server, cluster.replicas(), run);
   return run;
 }
 

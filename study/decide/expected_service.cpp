@@ -1,6 +1,7 @@
 #include "study/decide/expected_service.hpp"
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "sim/memory/capacity.hpp"
@@ -19,6 +20,12 @@ namespace {
   return {Seconds(found->second), Seconds(range.low), Seconds(range.high)};
 }
 
+[[nodiscard]] std::optional<double> optional_figure(const std::map<std::string, double>& figures,
+                                                    const std::string& metric) {
+  const auto found = figures.find(metric);
+  return found == figures.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace
 
 ExpectedService expected_service(const sim::SimulatedServer& server, const RequestWorkload& workload,
@@ -26,13 +33,15 @@ ExpectedService expected_service(const sim::SimulatedServer& server, const Reque
   sim::StepSample sample(sim::kSampledSteps);
   const sim::ServingRun run =
       sim::simulate(server, workload, slo, {.on_step = [&](const ServedStep& step, int) { sample.add(step); }});
-  const std::map<std::string, double> figures = compared_figures(run.metrics, run.num_steps);
+  const std::map<std::string, double> figures = run_figures(server, run);
   const sim::StepConfidence trust = sim::step_confidence(server, sample.batches());
   constexpr int kBothAtOnce = 2;
   const Intervals intervals = serving_intervals(server, workload, slo, trust, figures, kBothAtOnce);
   return {.ttft_p90 = figure(intervals, figures, "ttft_p90"),
           .tpot_p90 = figure(intervals, figures, "tpot_p90"),
-          .slo_attainment = run.metrics.share_within_objective()};
+          .slo_attainment = run.metrics.share_within_objective(),
+          .joules_per_output_token = optional_figure(figures, "joules_per_output_token"),
+          .usd_per_million_tokens = optional_figure(figures, "usd_per_million_tokens")};
 }
 
 MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& setting, const EngineOptions& options) {

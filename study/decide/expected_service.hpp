@@ -1,6 +1,8 @@
 // What the requests of a load see with all that is recommended, and how much of a device's memory it takes.
 #pragma once
 
+#include <optional>
+
 #include "core/workload.hpp"
 #include "sim/calibration/input_sensitivity.hpp"
 #include "sim/serving/simulated_server.hpp"
@@ -15,6 +17,8 @@ struct ExpectedFigure {
 struct ExpectedService {
   ExpectedFigure ttft_p90, tpot_p90;
   double slo_attainment = 1;  // share of the requests that meet the service level
+  // As far as the machine's file states power and price.
+  std::optional<double> joules_per_output_token{}, usd_per_million_tokens{};
 };
 
 // Simulated three times: as steps are priced, and at both ends of what they may be wrong by (serving_intervals).

@@ -42,12 +42,20 @@ std::map<std::string, double> compared_figures(const ServingMetrics& metrics, st
 
 std::map<std::string, double> run_figures(const sim::SimulatedServer& server, const sim::ServingRun& run) {
   std::map<std::string, double> figures = compared_figures(run.metrics, run.num_steps);
-  const double devices = sim::machines_of(server.machine, server.deployment);
+  double devices = 0, usd_per_hour = 0;
+  bool has_price = true;
+  for (const ReplicaRole pool : sim::pools_of(server.deployment)) {
+    const sim::Machine& machine = server.machine_of(pool);
+    const double its = sim::machines_of(machine, server.deployment, pool);
+    devices += its;
+    usd_per_hour += its * machine.price_per_hour.value_or(0);
+    has_price = has_price && machine.price_per_hour;
+  }
   figures["tokens_per_second_per_gpu"] = figures.at("tokens_per_second") / devices;
   if (run.energy) figures["joules_per_output_token"] = run.energy->value() / figures.at("output_tokens");
-  if (const auto price =
-          sim::usd_per_million_tokens(server.machine, server.deployment, figures.at("output_tokens_per_second")))
-    figures["usd_per_million_tokens"] = *price;
+  if (has_price)
+    figures["usd_per_million_tokens"] =
+        sim::usd_per_million_tokens(usd_per_hour, 1, figures.at("output_tokens_per_second"));
   return figures;
 }
 

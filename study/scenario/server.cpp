@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "study/scenario/asked_metrics.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
@@ -25,13 +26,15 @@ sim::SimulatedServer describe_server(const config::Scenario& scenario, const Mod
                      "slo.slowdown: what a request takes alone is known without speculative_config only");
   if (scenario.slo.slowdown)
     refuse_groups_by_load(scenario, "slo.slowdown: what a request takes alone depends on the set that it gets");
+  std::optional<sim::Machine> decode_machine = resolve_decode_machine(scenario);
+  if (decode_machine) refuse_unstated_costs(scenario, *decode_machine);
   return {.machine = std::move(machine),
           .model = model,
           .options = options,
           .deployment = scenario.deployment,
           .speculation = resolve_speculation(scenario),
           .few_heads = resolve_few_heads(scenario, model, options),
-          .decode_machine = resolve_decode_machine(scenario)};
+          .decode_machine = std::move(decode_machine)};
 }
 
 void require_runnable(const sim::SimulatedServer& server, const std::string& file) {
