@@ -77,7 +77,7 @@ TEST_CASE("nearer memory is smaller, faster and sooner there") {
   }
 }
 
-TEST_CASE("narrower formats are multiplied at least as fast, and matrix units beat vectors") {
+TEST_CASE("narrower formats are multiplied at least as fast, and matrix units are no slower than vectors") {
   for (const sim::Machine& machine : shipped_machines()) {
     INFO(machine.name);
     const sim::Peak& f32 = machine.peaks.at(Dtype::f32);
@@ -91,7 +91,7 @@ TEST_CASE("narrower formats are multiplied at least as fast, and matrix units be
     if (f32.matrix) CHECK(*f16.matrix >= *f32.matrix);
     if (f16.matrix && machine.name != "b300") CHECK(*int8.matrix >= *f16.matrix);  // INT8 is all but gone there
     for (const auto& [dtype, peak] : machine.peaks)
-      if (peak.matrix) CHECK(*peak.matrix > peak.vector);
+      if (peak.matrix) CHECK(*peak.matrix >= peak.vector);
   }
 }
 
@@ -114,7 +114,8 @@ TEST_CASE("links: over the network no faster than in the server, and stated with
     CHECK(machine.network_link.has_value() == machine.network_latency.has_value());
     if (machine.peer_link) CHECK(*machine.peer_link < machine.dram().bandwidth);
     if (machine.peer_link && machine.network_link) CHECK(*machine.network_link < *machine.peer_link);
-    CHECK(machine.host_link.has_value() == (machine.kind == lower::DeviceKind::gpu));
+    const bool shares_memory = machine.kind == lower::DeviceKind::cpu || machine.name == "strix-halo";
+    CHECK(machine.host_link.has_value() != shares_memory);
   }
 }
 
