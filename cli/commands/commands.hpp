@@ -10,6 +10,7 @@ namespace dculab::cli {
 void add_study(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_predict(CLI::App& app);
+void add_diagnose(CLI::App& app);
 void add_tables(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
@@ -33,6 +34,7 @@ inline void add_commands(CLI::App& app) {
   add_predict(app);
   add_simulate(app);
   add_recommend(app);
+  add_diagnose(app);
   add_tables(app);
   add_run(app);
   add_bench(app);

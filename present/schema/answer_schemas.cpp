@@ -22,6 +22,7 @@
 #include "present/schema/study_document.hpp"
 #include "present/study/benchmark_fields.hpp"
 #include "present/study/calibration_fields.hpp"
+#include "present/study/diagnosis_fields.hpp"
 #include "present/study/import_fields.hpp"
 #include "present/study/prediction_fields.hpp"
 #include "present/study/recommend_fields.hpp"
@@ -37,7 +38,7 @@ namespace {
 using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed, ReportedBenchmarks>;
 using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration, ReportedBenchmarkFit>;
 
-constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
+constexpr std::array<AnswerSchema, 28> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",
      [] { return document_schema<StudyDocument>("dculab/study/1"); }},
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
@@ -46,6 +47,8 @@ constexpr std::array<AnswerSchema, 27> kAnswerSchemas{{
      [] { return document_schema<Warned<ReportedSimulations>>("dculab/simulate/1"); }},
     {"recommend", "dculab/recommend/1", "sizes and limits that an engine should have",
      [] { return document_schema<Warned<ReportedRecommendations>>("dculab/recommend/1"); }},
+    {"diagnose", "dculab/diagnose/1", "why a measured step is slower than predicted",
+     [] { return document_schema<study::Diagnosis>("dculab/diagnose/1"); }},
     {"tables-intensity", "dculab/tables-intensity/1", "arithmetic intensity of the ops of a layer",
      [] { return document_schema<Warned<ReportedIntensity>>("dculab/tables-intensity/1"); }},
     {"tables-footprint", "dculab/tables-footprint/1", "memory of weights and KV cache",

@@ -20,6 +20,7 @@ TEST_CASE("every command explains itself") {
                                         {"quantize"},
                                         {"calibrate"},
                                         {"validate"},
+                                        {"diagnose"},
                                         {"show"},
                                         {"schema"},
                                         {"regroup"}};

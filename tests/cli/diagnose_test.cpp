@@ -1,0 +1,57 @@
+// `dculab diagnose`: its answer as others read it, and what it refuses.
+#include "tests/cli/program.hpp"
+#include "tests/support/catch.hpp"
+
+namespace dculab::cli::test {
+namespace {
+
+Arguments diagnose(const Arguments& more) {
+  Arguments arguments{"diagnose", "--model", "llama-3-8b", "--machine", "mi210", "--stack", "vllm"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("a diagnosis has the step, what physics allows, and ranked causes") {
+  const Json answer = run_for_json(diagnose({"--at", "500=40ms", "--at", "2000=70ms"}));
+  CHECK(answer.at("schema") == "dculab/diagnose/1");
+  CHECK(answer.at("pace") == "slower");
+  REQUIRE(answer.at("steps").size() == 2);
+  const Json& step = answer.at("steps").at(answer.at("explained_step").get<std::size_t>());
+  CHECK(step.at("floor_seconds").get<double>() < step.at("step_seconds").get<double>());
+  CHECK(step.at("measured_seconds").get<double>() == Approx(0.07));
+  CHECK(answer.at("over_context").at("per_token_seconds").get<double>() == Approx(20e-6));
+  CHECK(answer.at("explanations").front().at("cause") == "kv_read_granularity");
+  for (const Json& each : answer.at("explanations")) {
+    CHECK_FALSE(each.at("evidence").get<std::string>().empty());
+    CHECK_FALSE(each.at("what_to_try").get<std::string>().empty());
+  }
+  for (const Json& op : answer.at("ops"))
+    CHECK(op.at("floor_seconds").get<double>() <= op.at("seconds").get<double>() * 1.000001);
+}
+
+TEST_CASE("a step inside its interval is as fast as it should be") {
+  const Json answer = run_for_json(diagnose({"--tokens-per-second", "75"}));
+  CHECK(answer.at("pace") == "as_predicted");
+  CHECK(answer.at("explanations").empty());
+  CHECK_THAT(run_dculab(diagnose({"--tokens-per-second", "75"})).out, ContainsSubstring("as fast as it should be"));
+}
+
+TEST_CASE("what cannot be, and what says nothing, is refused") {
+  const auto refused = [](const Arguments& arguments, const std::string& reason) {
+    INFO(reason);
+    const Finished done = run_dculab(diagnose(arguments));
+    CHECK(done.exit_code == 2);
+    CHECK(done.out.empty());
+    CHECK_THAT(done.err, ContainsSubstring(reason));
+  };
+  refused({"--tokens-per-second", "1000"}, "cannot be: mi210 needs at least");
+  refused({}, "nothing was measured");
+  refused({"--tokens-per-second", "0"}, "--tokens-per-second");
+  refused({"--at", "500"}, "has no '='");
+  refused({"--desc-act", "perhaps"}, "--desc-act");
+  refused({"--tpot", "20"}, "has no unit");
+  refused({"--prefill-tokens-per-second", "100", "--tpot", "20ms"}, "one at a time");
+}
+
+}  // namespace
+}  // namespace dculab::cli::test
