@@ -13,6 +13,7 @@
 #include "present/answer/answered_calibration.hpp"
 #include "present/answer/answered_study.hpp"
 #include "present/answer/answered_validation.hpp"
+#include "present/study/diagnosis_report.hpp"
 #include "present/study/prediction_report.hpp"
 #include "present/study/recommend_report.hpp"
 #include "present/study/simulated_scenario.hpp"
@@ -28,9 +29,7 @@ namespace nb = nanobind;
 namespace dculab::python {
 namespace {
 
-[[nodiscard]] Work read_prediction(nb::dict given) {
-  Keywords keywords(std::move(given));
-  study::StepQuestion question;
+void take_step(Keywords& keywords, study::StepQuestion& question) {
   keywords.take("model", question.model);
   keywords.take("machine", question.machine);
   keywords.take("stack", question.stack);
@@ -43,10 +42,32 @@ namespace {
   keywords.take("weights", question.weights);
   keywords.take("activations", question.activations);
   keywords.take("set", question.set);
+}
+
+[[nodiscard]] Work read_prediction(nb::dict given) {
+  Keywords keywords(std::move(given));
+  study::StepQuestion question;
+  take_step(keywords, question);
   keywords.refuse_others();
   return [question](const Progress&) {
     return present::prediction_report(study::predict(study::step_scenario(question)));
   };
+}
+
+[[nodiscard]] Work read_diagnosis(nb::dict given) {
+  Keywords keywords(std::move(given));
+  study::DiagnosisQuestion question;
+  take_step(keywords, question.step);
+  keywords.take_count("tensor_parallel_size", question.tensor_parallel_size);
+  keywords.take("files", question.files);
+  keywords.take("at", question.at);
+  keywords.take("tpot", question.tpot);
+  keywords.take("tokens_per_second", question.tokens_per_second);
+  keywords.take("prefill_tokens_per_second", question.prefill_tokens_per_second);
+  keywords.take("enforce_eager", question.enforce_eager);
+  keywords.take("desc_act", question.desc_act);
+  keywords.refuse_others();
+  return [question](const Progress&) { return present::diagnosis_report(study::diagnose(question)); };
 }
 
 // What stands for a scenario file, or changes one.
@@ -214,13 +235,14 @@ void take_benchmark(Keywords& keywords, study::BenchmarkQuestion& question) {
   return [what, set](const Progress&) { return present::shown_report(study::find_shown(what, set)); };
 }
 
-constexpr std::array<Question, 9> kQuestions{{
+constexpr std::array<Question, 10> kQuestions{{
     {"predict", read_prediction},
     {"recommend", read_recommendation},
     {"simulate", read_simulation},
     {"study", read_study},
     {"validate", read_validation},
     {"calibrate", read_calibration},
+    {"diagnose", read_diagnosis},
     {"show", read_shown},
     {"tables-intensity", read_intensity},
     {"tables-footprint", read_footprint},

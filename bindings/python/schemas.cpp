@@ -9,9 +9,9 @@
 
 int main(int argc, char* argv[]) {
   if (argc != 2) return 2;
-  constexpr std::array<std::string_view, 9> kCommands{"predict", "recommend",        "simulate",
-                                                      "study",   "validate",         "calibrate",
-                                                      "show",    "tables-intensity", "tables-footprint"};
+  constexpr std::array<std::string_view, 10> kCommands{
+      "predict",  "recommend", "simulate", "diagnose",         "study",
+      "validate", "calibrate", "show",     "tables-intensity", "tables-footprint"};
   dculab::present::Json schemas = dculab::present::Json::object();
   for (const std::string_view command : kCommands)
     schemas[std::string(command)] = dculab::present::find_answer_schema(command).make();

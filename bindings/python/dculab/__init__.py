@@ -19,6 +19,7 @@ _dculab.set_shipped_data(pathlib.Path(__file__).parent / "data")
 from dculab._dculab import InputError  # noqa: E402
 from dculab._questions import (  # noqa: E402
     calibrate,
+    diagnose,
     footprint,
     intensity,
     predict,
@@ -41,6 +42,7 @@ __all__ = [
     "Rows",
     "Stack",
     "calibrate",
+    "diagnose",
     "footprint",
     "intensity",
     "machines",

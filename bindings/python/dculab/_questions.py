@@ -124,6 +124,75 @@ def predict(
     )
 
 
+def _stated(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _per_token(measured: Mapping[int | tuple[int, int], float] | None) -> list[str] | None:
+    if measured is None:
+        return None
+    places = [(key if isinstance(key, tuple) else (None, key), time) for key, time in measured.items()]
+    return [f"{'' if batch is None else f'{batch}x'}{context}={time!r} s" for (batch, context), time in places]
+
+
+def diagnose(
+    model: ModelLike | None = None,
+    machine: MachineLike | None = None,
+    *,
+    files: PathLike | Sequence[PathLike] | None = None,
+    tokens_per_second: float | None = None,
+    tpot: float | None = None,
+    at: Mapping[int | tuple[int, int], float] | None = None,
+    prefill_tokens_per_second: float | None = None,
+    stack: StackLike | None = None,
+    phase: str = "decode",
+    batch: int = 1,
+    context: int = 1024,
+    block_size: int | None = None,
+    kv_heads: int | None = None,
+    kv_cache_dtype: str | None = None,
+    weights: str | None = None,
+    activations: str | None = None,
+    tensor_parallel_size: int | None = None,
+    enforce_eager: bool | None = None,
+    desc_act: bool | None = None,
+    set: Settings = None,
+) -> answers.DiagnoseAnswer:
+    """Why a measured step is slower than predicted: the causes that can explain it, ranked.
+
+    Measured: `tokens_per_second` of all sequences of `batch`; `tpot`, seconds per token of one; `at`: seconds per token by
+    context, or by (batch, context); `prefill_tokens_per_second` of prompts of `context` tokens; `files`: results of
+    benchmark tools. `enforce_eager`: kernels are launched one by one; `desc_act`: GPTQ's act-order; None: not known.
+    """
+    named = _Named(set)
+    if model is not None:
+        named.add("model", model_of(model))
+    if machine is not None:
+        named.add("machine", machine_of(machine))
+    if stack is not None:
+        named.add("stack", stack_of(stack))
+    return ask(
+        "diagnose",
+        files=_files(files),
+        tokens_per_second=None if tokens_per_second is None else float(tokens_per_second),
+        tpot=None if tpot is None else f"{tpot!r} s",
+        at=_per_token(at),
+        prefill_tokens_per_second=None if prefill_tokens_per_second is None else float(prefill_tokens_per_second),
+        phase=phase,
+        batch=batch,
+        context=context,
+        block_size=block_size,
+        kv_heads=kv_heads,
+        kv_cache_dtype=kv_cache_dtype,
+        weights=weights,
+        activations=activations,
+        tensor_parallel_size=tensor_parallel_size,
+        enforce_eager=_stated(enforce_eager),
+        desc_act=_stated(desc_act),
+        **named.all(),
+    )
+
+
 def _load(
     model: ModelLike | None,
     machine: MachineLike | Sequence[MachineLike] | None,

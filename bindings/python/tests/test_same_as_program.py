@@ -35,6 +35,16 @@ def assert_same(program, answer, *arguments):
     assert answer.to_csv() == program(*arguments, "--format", "csv")[1]
 
 
+def test_diagnosis(program):
+    asked = {"model": "llama-3-8b", "machine": "mi210", "stack": "vllm"}
+    answer = dculab.diagnose(**asked, at={500: 0.04, (2, 2000): 0.07}, enforce_eager=False)
+    more = ["--at", "500=0.04 s", "2x2000=0.07 s", "--enforce-eager", "no"]
+    assert_same(program, answer, "diagnose", *options(asked), *more)
+    assert answer.pace == "slower"
+    with pytest.raises(dculab.InputError, match="cannot be"):
+        dculab.diagnose(**asked, tokens_per_second=1000)
+
+
 PREDICTIONS = [
     {"model": "llama-3-8b", "machine": "k100-ai"},
     {"model": "llama-3-8b", "machine": "z100", "phase": "prefill", "batch": 4, "context": 1500},
