@@ -112,6 +112,11 @@ class Scheduler {
   // Returns the moves that bring accepted paths of trees together; for the executor, before the next step.
   std::vector<SlotMove> finish_step(std::span<const Verdict> verdicts, Seconds now);
 
+  // Takes a sequence out that waits or runs, and gives its blocks back; nothing where there is none of that id. Between
+  // steps only. Of a request with several samples, those that have started are sequences of their own, and the others
+  // go with the first. vLLM's abort_requests.
+  [[nodiscard]] std::unique_ptr<Sequence> abort(SequenceId id);
+
   // Hands over the sequences that ended since the last call.
   [[nodiscard]] std::vector<std::unique_ptr<Sequence>> take_finished();
 

@@ -117,6 +117,23 @@ void Scheduler::retire_finished() {
   std::erase(running_, nullptr);
 }
 
+std::unique_ptr<Sequence> Scheduler::abort(SequenceId id) {
+  const auto take = [id](auto& sequences) {
+    const auto place = std::ranges::find(sequences, id, [](const auto& sequence) { return sequence->request.id; });
+    if (place == sequences.end()) return std::unique_ptr<Sequence>();
+    std::unique_ptr<Sequence> taken = std::move(*place);
+    sequences.erase(place);
+    return taken;
+  };
+  std::unique_ptr<Sequence> taken = take(running_);
+  if (!taken) taken = take(waiting_);
+  if (!taken) return nullptr;
+  pool_.release(taken->block_table);
+  host_pool_.release(taken->host_table);
+  taken->status = SequenceStatus::finished;
+  return taken;
+}
+
 std::vector<std::unique_ptr<Sequence>> Scheduler::take_finished() {
   sampled_.clear();
   sampled_entries_.clear();

@@ -52,6 +52,13 @@ std::optional<std::string> ServingLoop::submit(Request request) {
   return std::nullopt;
 }
 
+bool ServingLoop::abort(SequenceId id) {
+  if (std::erase_if(pending_, [id](const Request& request) { return request.id == id; }) > 0) return true;
+  const std::unique_ptr<Sequence> taken = parts_.scheduler.abort(id);
+  if (taken) forget(*taken);
+  return taken != nullptr;
+}
+
 bool ServingLoop::step() {
   stop_if_cancelled();
   Seconds begin = parts_.clock.now();
@@ -207,9 +214,13 @@ void ServingLoop::tell_drafter(std::span<const SlotMove> moves) {
   parts_.drafter->judged(judged);
 }
 
-void ServingLoop::record(const Sequence& sequence) {
+void ServingLoop::forget(const Sequence& sequence) {
   (sequence.head_set == HeadSet::few ? *parts_.few_heads.executor : parts_.executor).forget(sequence.request.id);
   if (parts_.drafter != nullptr) parts_.drafter->forget(sequence.request.id);
+}
+
+void ServingLoop::record(const Sequence& sequence) {
+  forget(sequence);
   report_.add(sequence, parts_.records);
   report_.duration = sequence.token_times.back() - *first_arrival_;
   if (callbacks_.on_finished) callbacks_.on_finished(sequence);

@@ -144,6 +144,10 @@ class ServingLoop {
   // Takes a request in, to be queued when its arrival time has come; or says why it can never be served.
   [[nodiscard]] std::optional<std::string> submit(Request request);
 
+  // Ends a submitted request before it has finished, and gives its blocks back: nobody is told any more of it, and the
+  // report leaves it out. False where there is none of that id. Between steps, of requests that no source gave.
+  bool abort(SequenceId id);
+
   // Runs one step, after waiting for the next arrival if no request is there. False when all requests are finished.
   bool step();
 
@@ -167,6 +171,7 @@ class ServingLoop {
   void choose_tokens();
   void hand_out_tokens(Seconds now);
   void tell_drafter(std::span<const SlotMove> moves);
+  void forget(const Sequence& sequence);
   void record(const Sequence& sequence);
 
   ServingParts parts_;
