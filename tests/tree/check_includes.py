@@ -46,7 +46,7 @@ FENCES = {
     "Eigen/": ["kernels/reference/", "engine/quantize/", "engine/regroup/", "sim/calibration/"],
     "benchmark/": ["tests/bench/"],
     "pcre2.h": ["engine/tokenizer/"],
-    "utf8proc.h": ["engine/tokenizer/"],
+    "utf8proc.h": ["engine/tokenizer/", "engine/chat/"],
     "boost/": ["kernels/gpu/host/"],
     "hip/": ["kernels/gpu/runtime.hpp"],
     "cuda": ["kernels/gpu/runtime.hpp"],
