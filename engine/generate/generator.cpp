@@ -62,29 +62,23 @@ void require_samples(const TextRequest& request) {
     throw InputError(std::to_string(request.n) + " samples at temperature 0 would all be the same; raise it");
 }
 
-// The options for a folder whose pad token is skipped.
-GeneratorOptions with_padding_of(const std::filesystem::path& folder, const Tokenizer& tokenizer,
-                                 GeneratorOptions options) {
-  options.engine.kv_skip = with_pad_token(options.engine.kv_skip, folder, tokenizer);
-  return options;
-}
+}  // namespace
 
-// An MTP layer stands in the model's own folder.
-GeneratorOptions with_own_layer(const std::filesystem::path& folder, GeneratorOptions options) {
+GeneratorOptions options_for_folder(const std::filesystem::path& folder, const Tokenizer& tokenizer,
+                                    GeneratorOptions options) {
+  options.engine.kv_skip = with_pad_token(options.engine.kv_skip, folder, tokenizer);
   if (options.engine.speculative_config.method == SpeculativeMethod::mtp) options.speculative_model = folder;
   return options;
 }
-
-}  // namespace
 
 Generator::Generator(const std::filesystem::path& folder, const GeneratorOptions& options)
     : Generator(folder, load_weights(folder, options.weight_memory), options) {}
 
 Generator::Generator(const std::filesystem::path& folder, ModelWeights weights, const GeneratorOptions& options)
-    : tokenizer_(Tokenizer::load(folder / "tokenizer.json")),
-      defaults_(read_generation_config(folder)),
-      options_(served_options(with_padding_of(folder, tokenizer_, options), weights.shape)),
-      model_(open_model(std::move(weights), options_, with_own_layer(folder, options))) {
+    : tokenizer_(Tokenizer::load(folder / "tokenizer.json")), defaults_(read_generation_config(folder)) {
+  const GeneratorOptions asked = options_for_folder(folder, tokenizer_, options);
+  options_ = served_options(asked, weights.shape);
+  model_ = open_model(std::move(weights), options_, asked);
   if (!options.speculative_model.empty()) require_same_tokens(folder, options.speculative_model);
   model_.executor->set_op_timing(OpTiming::off);
 }

@@ -48,6 +48,10 @@ struct Generation {
 // Called with text that is certain (whole characters) as soon as it is.
 using OnText = std::function<void(std::size_t completion_index, std::string_view text)>;
 
+// The same with what the model's folder says: its pad token, where padding is skipped, and its own MTP layer.
+[[nodiscard]] GeneratorOptions options_for_folder(const std::filesystem::path& folder, const Tokenizer& tokenizer,
+                                                  GeneratorOptions options);
+
 class Generator {
  public:
   // Loads config.json, weights, tokenizer.json and generation_config.json of `folder`. Throws InputError.
