@@ -42,8 +42,12 @@ Seconds BatchPricer::time(std::span<const SequenceTokens> sequences) {
         batch.sequences.push_back(slice);
         batch.sequences.back().id = static_cast<SequenceId>(batch.sequences.size() - 1);
       }
+  return time_of(std::move(batch));
+}
+
+Seconds BatchPricer::time_of(Batch batch) {
   plan_ = plan_step(model_, options_, std::move(batch));
-  sim::price_step(machine_, plan_, 0, price_);
+  sim::price_step(machine_, plan_, plan_.batch.cold_share, price_);
   return price_.seconds;
 }
 

@@ -26,6 +26,11 @@ class BatchPricer {
   // Throws InputError for sequences longer than the model's.
   [[nodiscard]] Seconds time(std::span<const SequenceTokens> sequences);
 
+  // Of a batch as the engine made it, as cold as it says; lengths are enough.
+  [[nodiscard]] Seconds time_of(Batch batch);
+
+  [[nodiscard]] const sim::Machine& machine() const { return machine_; }
+
  private:
   sim::Machine machine_;
   ModelShape model_;  // what each device has of it

@@ -40,6 +40,17 @@ TEST_CASE("the order of sequences of one kind and another does not matter, their
   CHECK(pricer.time({}) == Seconds{});
 }
 
+TEST_CASE("a batch as the engine makes it costs the same, and without logits less") {
+  BatchPricer pricer(step_scenario(llama_on("x86-server")));
+  const std::vector<SequenceTokens> tokens{{32, 0}, {1, 500}};
+  Batch batch;
+  batch.sequences = {{.phase = Phase::prefill, .num_computed_tokens = 0, .num_new_tokens = 32},
+                     {.id = 1, .phase = Phase::decode, .num_computed_tokens = 500}};
+  CHECK(pricer.time_of(batch) == pricer.time(tokens));
+  batch.sequences[0].num_logits = 0;  // not the last chunk of its prompt: one row of logits less
+  CHECK(pricer.time_of(batch) < pricer.time(tokens));
+}
+
 TEST_CASE("sequences that the model cannot have are refused") {
   BatchPricer pricer(step_scenario(llama_on("z100")));
   const std::vector<SequenceTokens> too_long{{1, 8192}}, nothing_new{{0, 5}}, negative{{1, -1}};
