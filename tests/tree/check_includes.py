@@ -22,8 +22,8 @@ ALLOWED = {
     "config": {"sim", "model", "fields", "files", "core"},
     "study": {"config", "sim", "lower", "model", "engine", "fields", "files", "core"},
     "present": {"study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
-    "bindings": {"present", "study", "config", "sim", "lower", "model", "fields", "files", "core"},
-    "cli": {"present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
+    "bindings": {"present", "study", "config", "sim", "lower", "model", "engine", "fields", "files", "core"},
+    "cli": {"bindings", "present", "study", "config", "sim", "model", "engine", "fields", "files", "core"},
 }
 
 # Of these, arrows for one part of the folder only, (folder, the other one) -> path prefix.
@@ -31,6 +31,7 @@ PARTS = {
     ("model", "files"): "model/folder/",
     ("study", "engine"): "study/measure/",
     ("present", "engine"): "present/measure/",
+    ("bindings", "engine"): "bindings/http/",
 }
 
 # Include prefix of a third party -> path prefixes of the files that may use it.
