@@ -27,6 +27,7 @@ void add_schema(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_page(CLI::App& app);
+void add_serve(CLI::App& app);
 
 inline void add_commands(CLI::App& app) {
   add_study(app);
@@ -37,6 +38,7 @@ inline void add_commands(CLI::App& app) {
   add_diagnose(app);
   add_tables(app);
   add_run(app);
+  add_serve(app);
   add_bench(app);
   add_evaluate(app);
   add_probe(app);

@@ -48,6 +48,7 @@ FENCES = {
     "benchmark/": ["tests/bench/"],
     "pcre2.h": ["engine/tokenizer/"],
     "utf8proc.h": ["engine/tokenizer/", "engine/chat/"],
+    "httplib.h": ["bindings/http/"],
     "boost/": ["kernels/gpu/host/"],
     "hip/": ["kernels/gpu/runtime.hpp"],
     "cuda": ["kernels/gpu/runtime.hpp"],
