@@ -1,0 +1,215 @@
+"""`dculab serve` over sockets: requests as `vllm bench serve` sends them, clients that break off or misbehave, limits.
+
+Usage: server_test.py PROGRAM SOURCE_DIR
+"""
+
+import concurrent.futures
+import json
+import pathlib
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+from dculab_server import Server, generated, prompts, stream
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+MODEL = str(SOURCE / "scenarios/models/dculab-tiny")
+REQUESTS, TOKENS, CONNECTIONS = 1000, 16, 64
+
+
+def bench_request(server: Server, prompt: str, tokens: int = TOKENS, **changes) -> dict:
+    """The payload of vllm/benchmarks/lib/endpoint_request_func.py."""
+    return {
+        "model": server.model, "prompt": prompt, "repetition_penalty": 1.0, "max_tokens": tokens, "logprobs": None, "stream": True,
+        "stream_options": {"include_usage": True}, "ignore_eos": True, "temperature": 0.0, **changes,
+    }
+
+
+def check_bench_requests(server: Server, folder: pathlib.Path):
+    """All are answered, with the text that `dculab run` generates."""
+    asked = prompts(REQUESTS)
+    local = threading.local()
+
+    def send(prompt):
+        if not hasattr(local, "connection"):
+            local.connection = server.connect()
+        return stream(server, bench_request(server, prompt), local.connection)
+
+    with concurrent.futures.ThreadPoolExecutor(CONNECTIONS) as pool:
+        results = list(pool.map(send, asked))
+    lost = [result for result in results if result["status"] != 200 or not result["done"]]
+    assert not lost, (len(lost), lost[0])
+    expected = generated(PROGRAM, MODEL, asked, folder, TOKENS, "--ignore-eos")
+    for result, text in zip(results, expected, strict=True):
+        assert result["text"] == text, (result, text)
+        assert result["usage"]["completion_tokens"] == TOKENS and result["finish_reason"] == "length"
+        assert len(result["itl"]) <= TOKENS - 1
+    assert server.metric("request_success_total", finished_reason="length") == REQUESTS
+    assert server.metric("generation_tokens_total") == REQUESTS * TOKENS
+    assert server.metric("time_to_first_token_seconds_count") == REQUESTS
+    server.wait_until_empty()
+    return results
+
+
+def check_pages(server: Server):
+    assert server.get("/health") == ""
+    assert "version" in json.loads(server.get("/version"))
+    card = json.loads(server.get("/v1/models"))["data"][0]
+    assert card["id"] == server.model and card["max_model_len"] == 1024
+    page = server.get("/")
+    assert "steps?since=" in page and "http://" not in page and "https://" not in page
+    view = json.loads(server.get("/steps"))
+    assert len(view["steps"]) > 100 and view["machine"] == "x86-server", view.get("machine")
+    assert view["all"]["steps"] > 0 and view["decodes"]["predicted_seconds"] > 0
+    later = json.loads(server.get(f"/steps?since={view['steps'][-3]['number']}"))
+    assert len(later["steps"]) == 2
+
+
+def check_answers(server: Server):
+    whole = server.complete(prompt="Once upon a time", max_tokens=8, temperature=0)
+    assert whole["usage"]["completion_tokens"] == 8 and whole["choices"][0]["finish_reason"] == "length"
+    stopped = server.complete(prompt="Once upon a time", max_tokens=8, temperature=0, stop=whole["choices"][0]["text"][5:8])
+    assert stopped["choices"][0] | {"text": ""} == whole["choices"][0] | {"text": "", "finish_reason": "stop"}
+    assert stopped["choices"][0]["text"] == whole["choices"][0]["text"][:5]
+    seeded = [server.complete(prompt="Once", max_tokens=12, temperature=1.5, seed=7)["choices"][0]["text"] for _ in range(2)]
+    assert seeded[0] == seeded[1]
+    chance = {server.complete(prompt="Once", max_tokens=12, temperature=1.5)["choices"][0]["text"] for _ in range(5)}
+    assert len(chance) > 1
+
+
+def check_refusals(server: Server):
+    cases = [
+        (400, None, b"{"), (400, None, b""), (400, None, b"[]"), (400, None, b'{"prompt": "\xff"}'), (400, None, b"[" * 100000),
+        (400, "n", {"prompt": "a", "n": 2}), (400, "prompt", {"prompt": ""}), (400, "prompt", {"prompt": [5000]}),
+        (400, "prompt", {"prompt": "word " * 2000}), (400, "max_tokens", {"prompt": "a", "max_tokens": 5000}),
+        (404, "model", {"prompt": "a", "model": "gpt-4"}), (400, "nothing", {"prompt": "a", "nothing": 1}),
+    ]
+    for status, param, body in cases:
+        got, _, answer = server.ask("POST", "/v1/completions", body)
+        error = json.loads(answer)["error"]
+        assert (got, error["param"]) == (status, param), (body, got, error)
+        assert error["message"] and error["type"]
+    got, _, answer = server.ask("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]})
+    assert got == 400 and "chat_template" in json.loads(answer)["error"]["message"]
+    assert server.ask("GET", "/nothing")[0] == 404 and json.loads(server.ask("GET", "/nothing")[2])["error"]
+    assert server.ask("POST", "/v1/completions", b" " * (17 << 20))[0] == 413
+    assert server.ask("GET", "/v1/completions")[0] in (404, 405)
+
+
+def check_bad_clients(server: Server):
+    """Bytes that are no HTTP, requests that never end, clients that go: the server serves on."""
+    idle = []
+    for sent in [b"\0\xff" * 1000 + b"\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/completions HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+                 b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n",
+                 b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n", b"GET /"]:
+        each = socket.create_connection((server.host, server.port))
+        each.sendall(sent)
+        idle.append(each)
+    server.get("/health")
+    for each in idle:
+        each.close()
+    server.get("/health")
+
+
+def check_cancelled(server: Server):
+    """Clients that go, streaming or not: their requests end, and their blocks come back."""
+    def leave(streaming: bool):
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(bench_request(server, "A long story of", 900) if streaming else
+                           {"prompt": "A long story of", "max_tokens": 900, "ignore_eos": True}).encode())
+        if streaming:
+            response = connection.getresponse()
+            assert response.read1(100)
+        else:
+            time.sleep(0.2)
+        connection.sock.close() if connection.sock else response.close()
+        connection.close()
+
+    before = server.metric("request_success_total", finished_reason="abort")
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        list(pool.map(leave, [True, False] * 10))
+    server.wait_until_empty()
+    assert server.metric("request_success_total", finished_reason="abort") == before + 20
+
+
+def check_events_come_at_once(server: Server):
+    """Also to a client that would take them compressed."""
+    connection = server.connect()
+    connection.request("POST", "/v1/completions", json.dumps(bench_request(server, "Step by step", 900)).encode(), {"Accept-Encoding": "gzip, deflate, br"})
+    response = connection.getresponse()
+    assert response.getheader("Content-Type") == "text/event-stream" and response.getheader("Content-Encoding") is None
+    assert response.read1(20).startswith(b"data: ")
+    assert server.metric("num_requests_running") == 1
+    connection.close()
+    response.close()
+    server.wait_until_empty()
+
+
+def check_slow_reader(server: Server):
+    """Somebody who does not read keeps nobody waiting."""
+    slow = socket.create_connection((server.host, server.port))
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    body = json.dumps(bench_request(server, "Slowly", 900)).encode()
+    slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    assert stream(server, bench_request(server, "Quickly", 4))["done"]
+    slow.close()
+    server.wait_until_empty()
+
+
+def check_full_queue():
+    with Server(PROGRAM, MODEL, "--max-num-seqs", "1", "--max-waiting", "1") as server:
+        connections = [server.connect() for _ in range(2)]
+        for connection in connections:
+            connection.request("POST", "/v1/completions", json.dumps(bench_request(server, "Long", 900)).encode())
+            assert connection.getresponse().status == 200
+        status, headers, body = server.ask("POST", "/v1/completions", {"prompt": "a"})
+        assert status == 503 and headers["Retry-After"] == "1" and "error" in json.loads(body), (status, headers, body)
+        for connection in connections:
+            connection.close()
+
+
+def check_long_wait():
+    """Prompts that the KV cache can never hold are refused; others wait for room."""
+    with Server(PROGRAM, MODEL, "--kv-cache-memory", "1 MiB") as server:
+        status, _, body = server.ask("POST", "/v1/completions", {"prompt": "a", "max_tokens": 900})
+        assert status == 400 and "KV blocks" in json.loads(body)["error"]["message"], body
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            results = list(pool.map(lambda each: stream(server, bench_request(server, each, 40)), prompts(16)))
+        assert all(result["done"] for result in results)
+
+
+def check_end():
+    """A signal ends the server and, with words, whoever is being served."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Server(PROGRAM, MODEL) as server:
+            connection = server.connect()
+            connection.request("POST", "/v1/completions", json.dumps(bench_request(server, "Long", 900)).encode())
+            response = connection.getresponse()
+            response.read1(100)
+            server.process.send_signal(number)
+            assert server.process.wait(timeout=30) == -number
+            rest = response.read()
+            assert b"the server is stopping" in rest, rest[-300:]
+        with Server(PROGRAM, MODEL) as server:
+            server.process.send_signal(number)
+            assert server.process.wait(timeout=30) == -number
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name, Server(PROGRAM, MODEL, "--machine", "x86-server") as server:
+        check_bench_requests(server, pathlib.Path(name))
+        for check in (check_pages, check_answers, check_refusals, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
+            check(server)
+            print(check.__name__, "passed")
+        assert server.process.poll() is None
+    for check in (check_full_queue, check_long_wait, check_end):
+        check()
+        print(check.__name__, "passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
