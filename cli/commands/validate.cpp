@@ -6,6 +6,7 @@
 #include "cli/output_options.hpp"
 #include "cli/scenario/benchmark_choices.hpp"
 #include "cli/scenario/file_options.hpp"
+#include "cli/scenario/server_choices.hpp"
 #include "present/answer/answered_validation.hpp"
 #include "study/scenario/locate.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 
 struct ValidateChoices {
   present::ValidationQuestion question;
+  ServerChoices server;
   present::OutputOptions output;
 };
 
@@ -48,6 +50,8 @@ void add_validate(CLI::App& app) {
   CLI::Option* points = reads(command->add_option("--points", choices->question.points, "CSVs of published points"))
                             ->option_text("FILE...");
   points->excludes(files);
+  CLI::Option* server = add_server_choices(*command, choices->server);
+  server->excludes(files)->excludes(points);
   CLI::Option* calibrate_on = reads(command->add_option("--calibrate-on", choices->question.calibrate_on,
                                                         "CSVs of published points to calibrate on first"))
                                   ->option_text("FILE...")
@@ -69,9 +73,15 @@ void add_validate(CLI::App& app) {
       ->excludes(files)
       ->excludes(points)
       ->excludes(machine)
+      ->excludes(server)
       ->excludes(worst);
   add_report_options(*command, choices->output);
-  command->callback([choices] { present::show(present::answered_validation(choices->question), choices->output); });
+  command->callback([choices] {
+    present::ValidationQuestion question = choices->question;
+    question.benchmark.machine = question.machine;
+    if (!choices->server.url.empty()) measure_server(choices->server, question.benchmark);
+    present::show(present::answered_validation(question), choices->output);
+  });
 }
 
 }  // namespace dculab::cli

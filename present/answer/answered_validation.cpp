@@ -79,10 +79,12 @@ Report answered_validation(const ValidationQuestion& question) {
     study::refuse_benchmark_options(question.benchmark);
     return leave_out(question);
   }
-  if (question.points.empty() && question.files.empty())
+  const bool has_texts = !question.benchmark.texts.empty();
+  if (question.points.empty() && question.files.empty() && !has_texts)
     throw InputError(
         "nothing to validate; give --points FILE, --serving FILE, or traces or results of a benchmark with --machine");
-  if (question.points.empty() && study::kind_of_files(question.files) == study::MeasuredFiles::benchmarks) {
+  if (has_texts ||
+      (question.points.empty() && study::kind_of_files(question.files) == study::MeasuredFiles::benchmarks)) {
     if (question.worst > 0) throw InputError("--worst", "is of traces and points; leave it out");
     return benchmarks_report(study::benchmark_cases(benchmark_question(question)));
   }

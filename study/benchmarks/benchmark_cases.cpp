@@ -229,6 +229,22 @@ void prepare_llama_bench(const BenchmarkQuestion& question, BenchmarkCase& each)
   each.server.options = server.options;
 }
 
+// Of the results of one file.
+void add_cases(const BenchmarkQuestion& question, const std::string& file, std::vector<BenchmarkResult> results,
+               std::vector<BenchmarkCase>& cases) {
+  for (BenchmarkResult& result : results) {
+    BenchmarkCase& each = cases.emplace_back();
+    each.file = file;
+    each.result = std::move(result);
+    refuse_idle_options(question, each);
+    refuse_unknown_load(question, each);
+    if (each.result.tool == BenchmarkTool::llama_bench)
+      prepare_llama_bench(question, each);
+    else
+      prepare_served(question, each);
+  }
+}
+
 void require_one_server(const std::vector<BenchmarkCase>& cases) {
   for (const BenchmarkCase& each : cases)
     if (each.server.machine.stack.name != cases.front().server.machine.stack.name)
@@ -245,17 +261,8 @@ std::vector<BenchmarkCase> benchmark_cases(const BenchmarkQuestion& question) {
   if (question.machine.empty()) throw InputError("--machine: a benchmark is of a machine; name it");
   std::vector<BenchmarkCase> cases;
   for (const std::string& file : files_below(question.files))
-    for (BenchmarkResult& result : config::read_benchmark_file(file)) {
-      BenchmarkCase& each = cases.emplace_back();
-      each.file = file;
-      each.result = std::move(result);
-      refuse_idle_options(question, each);
-      refuse_unknown_load(question, each);
-      if (each.result.tool == BenchmarkTool::llama_bench)
-        prepare_llama_bench(question, each);
-      else
-        prepare_served(question, each);
-    }
+    add_cases(question, file, config::read_benchmark_file(file), cases);
+  for (const auto& [name, text] : question.texts) add_cases(question, name, config::read_benchmarks(name, text), cases);
   require_one_server(cases);
   return cases;
 }

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/benchmarks/benchmark_result.hpp"
@@ -24,6 +25,8 @@ namespace dculab::study {
 // Empty and 0: not given. What a file says itself need not be.
 struct BenchmarkQuestion {
   std::vector<std::string> files;  // or folders, of which all results below are read
+  // Results that are no file: of a server that was just measured, by what messages call it and its text.
+  std::vector<std::pair<std::string, std::string>> texts{};
   std::string model, machine, stack;
   std::vector<std::string> set;                         // key=value, of a scenario: "kv_cache.block_size=32"
   int batch = 0, prompt_tokens = 0, output_tokens = 0;  // of a file that does not state them
