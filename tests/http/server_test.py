@@ -6,8 +6,10 @@ Usage: server_test.py PROGRAM SOURCE_DIR
 import concurrent.futures
 import json
 import pathlib
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -66,6 +68,18 @@ def check_pages(server: Server):
     assert view["all"]["steps"] > 0 and view["decodes"]["predicted_seconds"] > 0
     later = json.loads(server.get(f"/steps?since={view['steps'][-3]['number']}"))
     assert len(later["steps"]) == 2
+
+
+def check_drawn_page(server: Server):
+    """In a browser, where there is one."""
+    browser = shutil.which("chromium")
+    if not browser:
+        return
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
+    page = subprocess.run([browser, *options, server.url + "/"], capture_output=True, text=True, timeout=120, check=True).stdout
+    drawn = page.split("<script>")[0]
+    assert "Predicted for x86-server." in drawn and drawn.count('<path class="') == 2, drawn[-2000:]
+    assert drawn.count("<tr><th>") == 4 and "NaN" not in drawn, drawn[-2000:]
 
 
 def check_answers(server: Server):
@@ -201,7 +215,7 @@ def check_end():
 def main() -> int:
     with tempfile.TemporaryDirectory() as name, Server(PROGRAM, MODEL, "--machine", "x86-server") as server:
         check_bench_requests(server, pathlib.Path(name))
-        for check in (check_pages, check_answers, check_refusals, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
+        for check in (check_pages, check_drawn_page, check_answers, check_refusals, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
             check(server)
             print(check.__name__, "passed")
         assert server.process.poll() is None
