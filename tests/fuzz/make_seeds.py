@@ -25,6 +25,23 @@ def first_lines(path, count):
     return "\n".join((ROOT / path).read_text(encoding="utf-8").splitlines()[:count]) + "\n"
 
 
+# ---------------------------------------------------------------- chat templates
+
+def chat_template():
+    """Those of the tests that read a conversation, and some that are refused."""
+    golden = json.loads((ROOT / "tests/golden/chat_templates.json").read_text(encoding="utf-8"))
+    families = dict.fromkeys(case["template"] for case in golden["cases"] if case["variables"] == 4)
+    for number, template in enumerate(families):
+        yield f"{number}", template
+    yield "statements", ("{% set n = namespace(x=0) %}{% for m in messages if m.content %}{% set n.x = n.x + loop.index %}"
+                         "{% if loop.last %}{% break %}{% endif %}{% endfor %}{{ n.x }}{% set b %}{{ n.x * 2 }}{% endset %}{{ b }}")
+    yield "filters", ("{{ messages | map(attribute='role') | join(', ') | upper }}{{ messages[1:] | selectattr('content') | list | length }}"
+                      "{{ messages | tojson(indent=2) }}{{ (missing | default('x')) ~ 'a b'.split()[::-1] }}")
+    yield "bad-include", "{% include 'x' %}"
+    yield "bad-open", "{{ messages"
+    yield "bad-raise", "{{ raise_exception('no') }}"
+
+
 # ---------------------------------------------------------------- tables and lines
 
 def accuracy():
@@ -261,7 +278,7 @@ def trace(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
-    makers = (accuracy, benchmarks, conversations, gguf, points, profile, quantized, questions, requests, serving_runs,
+    makers = (accuracy, benchmarks, chat_template, conversations, gguf, points, profile, quantized, questions, requests, serving_runs,
               shard_index)
     seeds = {make.__name__: make() for make in makers}
     seeds |= {"journal": journal(program), "trace": trace(program)}

@@ -20,6 +20,7 @@ namespace {
 constexpr std::array kTargets{
     Target{"accuracy", read_accuracy_csv},
     Target{"benchmarks", read_benchmark_results},
+    Target{"chat_template", read_chat_template},
     Target{"conversations", read_conversations_json},
     Target{"gguf", read_gguf_model},
     Target{"journal", read_journal},
