@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -99,6 +100,13 @@ void limit_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// A token takes some 4 bytes of text, or 7 as a number; JSON may write a character in 6. What many clients send at a
+// time must fit into memory.
+[[nodiscard]] std::size_t body_limit(const ServedModel& model) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20, kMost = std::size_t{16} << 20, kBytesPerToken = 64;
+  return std::clamp(kBytesPerToken * static_cast<std::size_t>(model.max_model_len), kLeast, kMost);
+}
+
 [[nodiscard]] std::string url_of(const std::string& host, int port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return "http://" + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
@@ -129,6 +137,7 @@ void serve(const ServeQuestion& question, const std::function<void(const ServerR
   CompletionService service(model, engine, metrics);
   limit_descriptors();
   HttpOptions http = question.http;
+  http.most_body_bytes = body_limit(model);
   http.most_connections = static_cast<std::size_t>(engine.most_requests()) + 64;  // some are left to refuse others
   HttpServer server(service, steps, http);
   const int port = server.bind();

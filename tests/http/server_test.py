@@ -109,7 +109,7 @@ def check_refusals(server: Server):
     got, _, answer = server.ask("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]})
     assert got == 400 and "chat_template" in json.loads(answer)["error"]["message"]
     assert server.ask("GET", "/nothing")[0] == 404 and json.loads(server.ask("GET", "/nothing")[2])["error"]
-    assert server.ask("POST", "/v1/completions", b" " * (17 << 20))[0] == 413
+    assert server.ask("POST", "/v1/completions", b" " * ((1 << 20) + 1))[0] == 413
     assert server.ask("GET", "/v1/completions")[0] in (404, 405)
 
 
