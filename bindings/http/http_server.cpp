@@ -140,8 +140,7 @@ class HttpServer::Impl {
     if (asked.stream) {
       response.set_header("Cache-Control", "no-cache");
       response.set_chunked_content_provider(
-          kEvents,
-          [answer, usage = asked.include_usage](std::size_t, httplib::DataSink& sink) {
+          kEvents, [answer, usage = asked.include_usage](std::size_t, httplib::DataSink& sink) {
             return stream_piece(*answer, usage, sink);
           });
       return;
