@@ -28,7 +28,8 @@ void ParallelExecutor::add(std::string_view bound, Seconds price) {
 // Of the step that the device ran last, with the copies before it.
 void ParallelExecutor::add_energy(const StepPlan& plan) {
   if (!machine_.power.is_stated()) return;
-  active_energy_ += sim::active_energy(machine_, plan, device_.price()) + copying_energy(machine_, device_.copies());
+  active_energy_ +=
+      step_scale_ * (sim::active_energy(machine_, plan, device_.price()) + copying_energy(machine_, device_.copies()));
 }
 
 ParallelExecutor::Work ParallelExecutor::add_bounds(const StepPlan& plan) {

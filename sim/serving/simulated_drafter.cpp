@@ -14,7 +14,7 @@ Drafter::Proposal SimulatedDrafter::propose(const Batch& batch, std::span<const 
   }
   const DraftPrice price = work_.price(tasks_);
   proposal.duration = scale_ * price.seconds;
-  active_energy_ += price.active;
+  active_energy_ += scale_ * price.active;
   return proposal;
 }
 
