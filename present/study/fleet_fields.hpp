@@ -19,6 +19,7 @@ struct FieldList<study::ReplicaService> {
   static constexpr auto fields =
       std::tuple(field("requests_per_second", "that arrive; 0: as the workload's file says", unit::requests_per_second,
                        &Service::requests_per_second),
+                 field("requests", "that were simulated", unit::count, &Service::requests),
                  field("slo_attainment", "share of the requests that meet the service level", unit::share,
                        &Service::slo_attainment),
                  field("ttft_p90", "seconds", &Service::ttft_p90), field("tpot_p90", "seconds", &Service::tpot_p90),
@@ -74,19 +75,24 @@ struct FieldList<study::FleetChoice> {
 };
 
 template <>
+struct FieldList<study::ExpectedFigure> {
+  using Figure = study::ExpectedFigure;
+  static constexpr std::string_view id = "expected_figure";
+  static constexpr std::string_view doc = "A simulated figure with its 90 % interval.";
+  static constexpr auto fields = std::tuple(field("value", "simulated with steps as they are priced", &Figure::value),
+                                            field("interval", "with all steps at either end of what they take",
+                                                  [](const Figure& each) { return interval(each.low, each.high); }));
+};
+
+template <>
 struct FieldList<study::ExpectedService> {
   using Service = study::ExpectedService;
   static constexpr std::string_view id = "expected_service";
-  static constexpr std::string_view doc = "What the requests see with all that is recommended, with 90 % intervals.";
+  static constexpr std::string_view doc = "What the requests of a replica see with all that is recommended.";
   static constexpr auto fields = std::tuple(
-      field("ttft_p90", "seconds", [](const Service& each) { return each.ttft_p90.value; }),
-      field("ttft_p90_interval", "seconds",
-            [](const Service& each) { return interval(each.ttft_p90.low, each.ttft_p90.high); }),
-      field("tpot_p90", "seconds", [](const Service& each) { return each.tpot_p90.value; }),
-      field("tpot_p90_interval", "seconds",
-            [](const Service& each) { return interval(each.tpot_p90.low, each.tpot_p90.high); }),
-      field("slo_attainment", "share of the requests that meet the service level", unit::share,
-            &Service::slo_attainment),
+      field("ttft_p90", "seconds", &Service::ttft_p90), field("tpot_p90", "seconds", &Service::tpot_p90),
+      field("slo_attainment", "share of the requests that meet the service level", &Service::slo_attainment),
+      field("requests", "that were simulated", unit::count, &Service::requests),
       field("joules_per_output_token", "of all devices, idle ones too; where the machine's file states power",
             &Service::joules_per_output_token),
       field("usd_per_million_tokens", "that are answered; where the machine's file states a price",
@@ -98,10 +104,10 @@ struct FieldList<study::MemoryShare> {
   using Share = study::MemoryShare;
   static constexpr std::string_view id = "memory_share";
   static constexpr std::string_view doc = "Of a device's memory.";
-  static constexpr auto fields =
-      std::tuple(field("set", "gpu_memory_utilization that the rest is recommended with", unit::share, &Share::set),
-                 field("needed", "by weights, activations and max_num_seqs sequences of full length", unit::share,
-                       &Share::needed));
+  static constexpr auto fields = std::tuple(
+      field("chosen", "vLLM's gpu_memory_utilization", unit::share, &Share::chosen),
+      field("needed", "by weights, activations and max_num_seqs of the longest request", unit::share, &Share::needed),
+      field("unmanaged", "by activations and buffers, of it", unit::share, &Share::unmanaged));
 };
 
 }  // namespace dculab

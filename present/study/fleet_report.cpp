@@ -37,38 +37,71 @@ namespace {
   }
   const std::string chosen = std::to_string(result.setting.block_size);
   if (least == most) return chosen;
-  return chosen + " (" + std::to_string(least) + " to " + std::to_string(most) + " are alike)";
+  return chosen + " (" + std::to_string(least) + " to " + std::to_string(most) + " cannot be told apart)";
 }
 
-[[nodiscard]] std::string expected_text(const char* what, const study::ExpectedFigure& figure) {
-  return std::string(what) + " " + config::short_text(figure.value) + " (" + config::short_text(figure.low) + " to " +
-         config::short_text(figure.high) + ")";
+template <class Text>
+[[nodiscard]] std::string with_interval(const study::ExpectedFigure& figure, Text text) {
+  return text(figure.value) + " (" + text(figure.low) + " to " + text(figure.high) + ")";
 }
 
-// "; 1.2 J a token, 0.34 USD a million tokens"
-[[nodiscard]] std::string cost_text(const study::ExpectedService& expected) {
+[[nodiscard]] std::string time_text(double seconds) { return config::short_text(Seconds(seconds)); }
+
+// "; 1.2 (1 to 1.5) J an output token"
+[[nodiscard]] std::string expected_cost_text(const study::ExpectedService& expected) {
   std::string text;
-  if (expected.joules_per_output_token) text += "; " + number(*expected.joules_per_output_token) + " J a token";
+  const auto plain = [](double value) { return number(value); };
+  if (expected.joules_per_output_token)
+    text += "; " + with_interval(*expected.joules_per_output_token, plain) + " J an output token";
   if (expected.usd_per_million_tokens)
-    text += (text.empty() ? "; " : ", ") + number(*expected.usd_per_million_tokens) + " USD a million tokens";
+    text += "; " + with_interval(*expected.usd_per_million_tokens, plain) + " USD a million output tokens";
   return text;
 }
 
+// Where the slow end misses what the middle meets, more devices are needed to be sure.
+[[nodiscard]] std::string attainment_text(const study::ExpectedService& expected, const ServiceLevel& slo) {
+  if (!study::has_limits(slo)) return "";
+  const auto share = [](double value) { return percent(value, 2); };
+  std::string text = "; " + with_interval(expected.slo_attainment, share) + " of the requests meet the slo";
+  if (expected.slo_attainment.low < slo.share) text += ": not enough if steps are as slow as they may be";
+  return text;
+}
+
+[[nodiscard]] std::string expectation_text(const study::Recommendation& result, const ServiceLevel& slo) {
+  const study::ExpectedService& expected = *result.expected;
+  const double rate = result.offered_requests_per_second;
+  std::string text = "; expect TTFT P90 " + with_interval(expected.ttft_p90, time_text) + ", TPOT P90 " +
+                     with_interval(expected.tpot_p90, time_text);
+  text += rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
+  constexpr int kFew = 50;
+  if (expected.requests < kFew) text += " (of " + std::to_string(expected.requests) + " requests: too few to rely on)";
+  return text + attainment_text(expected, slo) + expected_cost_text(expected);
+}
+
+// Why a layout that could serve was not simulated.
+[[nodiscard]] std::string unsimulated_text(const study::FleetChoice& fleet, const study::Layout& layout) {
+  if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not;
+  return "the choice needs fewer devices";
+}
+
 [[nodiscard]] Row layout_row(const study::Recommendation& result, const study::Layout& layout, bool is_chosen) {
+  const study::FleetChoice& fleet = *result.fleet;
   const std::string name = study::layout_text(layout.devices) + (is_chosen ? " *" : "");
-  if (layout.served.batch == 0) return {name, "", "", "", "", "", "", "", layout.why_not};
-  Row row{name, std::string(dculab::name(layout.setting.kv_cache_dtype)), std::to_string(layout.served.batch),
-          number(layout.served.output_tokens_per_second / result.serving.load.output_tokens)};
-  const bool at_least = result.fleet->rate > 0 && layout.replicas > 0 && !layout.simulated;
-  row.push_back(layout.replicas == 0 ? "" : (at_least ? "≥ " : "") + std::to_string(layout.num_devices()));
-  if (layout.simulated) {
+  if (layout.served.batch == 0) return {name, "", "", "", "", "", "", "", "", layout.why_not};
+  const bool at_least = fleet.rate > 0 && !layout.simulated;
+  Row row{name,
+          std::string(dculab::name(layout.setting.kv_cache_dtype)),
+          std::to_string(layout.served.batch),
+          number(layout.served.output_tokens_per_second / result.serving.load.output_tokens),
+          config::short_text(layout.served.tpot),
+          layout.replicas == 0 ? "" : (at_least ? "≥ " : "") + std::to_string(layout.num_devices())};
+  if (layout.simulated)
     row.insert(row.end(),
                {config::short_text(layout.simulated->ttft_p90), config::short_text(layout.simulated->tpot_p90),
-                config::short_text(layout.simulated->latency_mean), ""});
-  } else {
-    row.insert(row.end(), {"", config::short_text(layout.served.tpot), "",
-                           at_least ? "more devices than the choice" : layout.why_not});
-  }
+                config::short_text(layout.simulated->latency_mean)});
+  else
+    row.insert(row.end(), 3, "");
+  row.push_back(unsimulated_text(fleet, layout));
   return row;
 }
 
@@ -79,19 +112,13 @@ std::string fleet_line(const study::Recommendation& result, const ServiceLevel& 
   const study::FleetChoice& fleet = *result.fleet;
   const study::Layout& layout = fleet.choice();
   std::string line = "→ ";
-  line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "the most that is served";
+  line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "all devices";
   line += level_text(slo) + ": " + plural(layout.replicas, "replica") + " of " + study::layout_text(layout.devices) +
           ", " + plural(layout.num_devices(), "device") + " in " + plural(fleet.servers(), "server") + "; block size " +
           block_sizes_text(result) + ", " + std::to_string(result.served.batch) +
           " sequences at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
-          ", gpu_memory_utilization " + config::exact_number(result.memory.set) + " (" +
-          percent(result.memory.needed, 2) + " of memory is needed)";
-  if (result.expected)
-    line += "; expect " + expected_text("TTFT P90", result.expected->ttft_p90) + ", " +
-            expected_text("TPOT P90", result.expected->tpot_p90) + " at " + number(result.offered_requests_per_second) +
-            " requests/s a replica; " + percent(result.expected->slo_attainment, 2) + " meet the slo" +
-            cost_text(*result.expected);
-  return line;
+          ", gpu_memory_utilization " + config::exact_number(result.memory.chosen);
+  return result.expected ? line + expectation_text(result, slo) : line;
 }
 
 Table fleet_table(const study::Recommendation& result) {
@@ -99,14 +126,13 @@ Table fleet_table(const study::Recommendation& result) {
   Table table;
   table.title = "Layouts of a replica on servers of " + plural(fleet.offer.devices, "device");
   table.title += fleet.rate > 0 ? " for " + number(fleet.rate) + " requests/s" : ", by what they serve";
-  table.columns = {"layout",   "KV dtype", "at a time",    "requests/s", "devices",
-                   "TTFT P90", "TPOT P90", "mean latency", "why not"};
+  table.columns = {"layout",  "KV dtype", "at a time", "requests/s",   "TPOT",
+                   "devices", "TTFT P90", "TPOT P90",  "mean latency", "why not"};
   for (std::size_t index = 0; index < fleet.layouts.size(); ++index)
     table.rows.push_back(layout_row(result, fleet.layouts[index], index == fleet.chosen));
   table.notes.emplace_back(
-      "At a time: sequences of each scheduler. Requests/s: of a replica, in closed form. TTFT, TPOT "
-      "and latency: simulated with a replica's part of the requests; where TPOT stands alone, in "
-      "closed form.");
+      "At a time: sequences of each scheduler. Requests/s and TPOT: of a replica, in closed form. The last figures are "
+      "simulated with a replica's part of the requests and the program's own limits; the answer above has its own.");
   return table;
 }
 

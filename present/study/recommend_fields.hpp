@@ -158,6 +158,10 @@ struct FieldList<study::Recommendation> {
             [](const Result& result) { return present::vllm_options(result); }),
       field("serve_command", "what a server is started with; empty where neither vLLM nor SGLang can be set so",
             [](const Result& result) { return present::serve_command(result); }),
+      field("serve_note", "what must be known beside it",
+            [](const Result& result) {
+              return when(!present::command_note(result).empty(), [&] { return present::command_note(result); });
+            }),
       field("gpu_memory_utilization", "of a device", &Result::memory),
       field("decisions", "KV heads, KV dtype, block size, partition", &Result::decisions),
       field("kv_heads", "what other numbers of KV heads would bring, the most first", &kv_heads),
@@ -195,7 +199,9 @@ struct FieldList<present::ReportedRecommendations> {
   using Self = present::ReportedRecommendations;
   static constexpr std::string_view id = "recommendations";
   static constexpr std::string_view doc = "Sizes and limits that an engine should have, machine by machine.";
-  static constexpr std::string_view csv_rows = "recommendations[model, machine].decisions[key, choice].candidates";
+  static constexpr std::string_view csv_rows =
+      "recommendations[model, machine, replicas, tensor_parallel_size, pipeline_parallel_size, expert_parallel_size]"
+      ".decisions[key, choice].candidates";
   static constexpr auto fields =
       std::tuple(field("recommendations", "in the order of the machines asked for", &Self::recommendations),
                  field("question", "the scenario's", &Self::question),

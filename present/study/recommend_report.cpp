@@ -163,8 +163,14 @@ void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Tab
   if (result.fleet) table.notes.push_back(fleet_line(result, slo));
   if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
-  const std::string command = serve_command(result);
-  table.notes.push_back(command.empty() ? "vLLM: none of its kernels serves this load with these sizes" : command);
+  const std::string command = serve_command(result), note = command_note(result);
+  const sim::Stack& stack = result.serving.machine.stack;
+  const bool has_line = stack.is_own() || stack.program == "vLLM" || stack.program == "SGLang";
+  if (!command.empty()) table.notes.push_back(command);
+  if (!command.empty() && !note.empty()) table.notes.push_back(note);
+  if (command.empty() && has_line)
+    table.notes.push_back((stack.is_own() ? std::string("vLLM") : stack.program) +
+                          ": none of its kernels is known to serve this load with these sizes and this KV dtype");
   if (result.offered_requests_per_second > result.tokens().full_requests_per_second)
     table.notes.push_back("warning: " + number(result.offered_requests_per_second) +
                           " requests/s arrive, more than are served: the queue grows" +

@@ -1,9 +1,11 @@
 #include "present/study/serve_command.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "config/number_text.hpp"
+#include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "present/output/table_text.hpp"
 #include "sim/memory/capacity.hpp"
@@ -20,21 +22,21 @@ using config::ProgramOptions;
   return nullptr;
 }
 
-[[nodiscard]] bool is_half(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
-
 // Empty where the programs have no such format.
 [[nodiscard]] std::string kv_format(Dtype dtype) {
-  if (is_half(dtype)) return "auto";
+  if (dtype == Dtype::f16 || dtype == Dtype::bf16) return "auto";
   return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2 ? std::string(name(dtype)) : std::string();
 }
 
-// Sequences of all stages are one scheduler's in these programs.
-[[nodiscard]] int most_sequences(const study::Recommendation& result) {
-  return result.served.batch * result.serving.devices.pipeline_parallel_size;
+// How many replicas one command starts: vLLM joins the ranks of a mixture of experts into one group, so there each
+// replica is a command.
+[[nodiscard]] int replicas_of_command(const study::Recommendation& result, const sim::ReplicaDevices& devices,
+                                      int replicas) {
+  if (result.serving.model.has_experts()) return 1;
+  return result.fleet ? std::min(replicas, result.fleet->offer.replicas_of_server(devices)) : replicas;
 }
-
-[[nodiscard]] int replicas_of_server(const study::Recommendation& result) {
-  return result.fleet ? std::min(result.replicas, result.fleet->replicas_of_server()) : result.replicas;
+[[nodiscard]] int replicas_of_command(const study::Recommendation& result) {
+  return replicas_of_command(result, result.serving.devices, result.replicas);
 }
 
 // 0 where a sequence of the model's longest context fits.
@@ -42,6 +44,7 @@ using config::ProgramOptions;
   const sim::ServingCase& serving = result.serving;
   EngineOptions options = study::options_with(serving, result.setting, result.served.batch);
   options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
+  options.gpu_memory_utilization = result.memory.chosen;
   const ModelShape part = sim::model_of(serving, result.setting);
   const auto fits = [&](int tokens) {
     return sim::capacity(serving.machine, part, options, tokens).max_sequences >=
@@ -55,20 +58,32 @@ using config::ProgramOptions;
   return good < kStep ? good : good / kStep * kStep;
 }
 
-void add_parallelism(const sim::ReplicaDevices& devices, int replicas, ProgramOptions& options) {
-  const auto add = [&options](const char* option, int size) {
-    if (size > 1) options.emplace_back(option, std::to_string(size));
-  };
-  add("tensor-parallel-size", devices.tensor_parallel_size);
-  add("pipeline-parallel-size", devices.pipeline_parallel_size);
-  add("data-parallel-size", replicas * devices.ranks());
-  if (devices.shares_experts()) options.emplace_back("enable-expert-parallel", "");
+// Weights that the program makes of the checkpoint when it starts.
+[[nodiscard]] bool quantizes_itself(const study::Recommendation& result) {
+  const WeightFormat& asked = result.serving.options.weights;
+  return asked.dtype == Dtype::fp8_e4m3 && !(asked == result.serving.model.layer_format());
 }
 
-void add_sizes(const study::Recommendation& result, int block_size, ProgramOptions& options) {
+void add_size(const char* option, int size, ProgramOptions& options) {
+  if (size > 1) options.emplace_back(option, std::to_string(size));
+}
+
+// Of `replicas` of a layout in vLLM.
+[[nodiscard]] ProgramOptions vllm_layout(const sim::ReplicaDevices& devices, int replicas) {
+  ProgramOptions options;
+  add_size("tensor-parallel-size", devices.tensor_parallel_size, options);
+  add_size("pipeline-parallel-size", devices.pipeline_parallel_size, options);
+  add_size("data-parallel-size", replicas * devices.ranks(), options);
+  if (devices.shares_experts()) options.emplace_back("enable-expert-parallel", "");
+  return options;
+}
+
+// Sequences of all stages are one scheduler's.
+void add_vllm_sizes(const study::Recommendation& result, const sim::ReplicaDevices& devices, int batch, int block_size,
+                    ProgramOptions& options) {
   options.emplace_back("block-size", std::to_string(block_size));
   options.emplace_back("kv-cache-dtype", kv_format(result.setting.kv_cache_dtype));
-  options.emplace_back("max-num-seqs", std::to_string(most_sequences(result)));
+  options.emplace_back("max-num-seqs", std::to_string(batch * devices.pipeline_parallel_size));
   options.emplace_back("max-num-batched-tokens", std::to_string(result.tokens().max_num_batched_tokens));
 }
 
@@ -79,61 +94,63 @@ void add_sizes(const study::Recommendation& result, int block_size, ProgramOptio
   return line;
 }
 
-[[nodiscard]] std::vector<std::string> tied_block_sizes(const study::Recommendation& result) {
-  for (const study::Decision& decision : result.decisions) {
-    if (decision.key != "kv_cache.block_size") continue;
-    std::vector<std::string> tied;
-    for (std::size_t index = 0; index < decision.candidates.size(); ++index)
-      if (decision.verdict.is_tied(index)) tied.push_back(decision.candidates[index].value);
-    return tied;
-  }
-  return {};
+// Those that cannot be told apart from the best, as far as vLLM's kernels take them.
+[[nodiscard]] std::vector<int> tied_block_sizes(const study::Recommendation& result, const study::StackChoice& kernel) {
+  std::vector<int> tied;
+  for (const study::Decision& decision : result.decisions)
+    for (std::size_t index = 0; decision.key == "kv_cache.block_size" && index < decision.candidates.size(); ++index) {
+      const int size = decision.candidates[index].setting.block_size;
+      const bool is_known = std::ranges::find(kernel.limits.block_sizes, size) != kernel.limits.block_sizes.end();
+      if (decision.verdict.is_tied(index) && is_known) tied.push_back(size);
+    }
+  return tied;
 }
 
-// Another layout than the chosen one, with the limits that it has in closed form.
-[[nodiscard]] ProgramOptions options_of_layout(const study::Recommendation& result, const study::Layout& layout) {
-  ProgramOptions options;
-  add_parallelism(layout.devices, std::min(layout.replicas, result.fleet->replicas_of_server(layout)), options);
-  options.emplace_back("block-size", std::to_string(layout.setting.block_size));
-  options.emplace_back("kv-cache-dtype", kv_format(layout.setting.kv_cache_dtype));
-  options.emplace_back("max-num-seqs", std::to_string(layout.served.batch * layout.devices.pipeline_parallel_size));
-  options.emplace_back("max-num-batched-tokens", std::to_string(result.tokens().max_num_batched_tokens));
-  return options;
+[[nodiscard]] const study::StackChoice* usable(const study::Recommendation& result, std::string_view program) {
+  const study::StackChoice* const kernel = stack_of(result, program);
+  if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return nullptr;
+  const std::vector<Dtype> known = study::known_kv_dtypes(kernel->limits, result.serving.machine);
+  return std::ranges::find(known, result.setting.kv_cache_dtype) == known.end() && !result.kv_dtype_asked ? nullptr
+                                                                                                          : kernel;
 }
 
 }  // namespace
 
-config::ProgramOptions vllm_server_options(const study::Recommendation& result) {
-  const study::StackChoice* const kernel = stack_of(result, "vLLM");
-  if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return {};
-  ProgramOptions options;
-  add_parallelism(result.serving.devices, replicas_of_server(result), options);
-  add_sizes(result, kernel->best->setting.block_size, options);
-  options.emplace_back("gpu-memory-utilization", config::exact_number(result.memory.set));
+ProgramOptions vllm_server_options(const study::Recommendation& result) {
+  const study::StackChoice* const kernel = usable(result, "vLLM");
+  if (kernel == nullptr) return {};
+  const sim::ReplicaDevices& devices = result.serving.devices;
+  ProgramOptions options = vllm_layout(devices, replicas_of_command(result));
+  if (quantizes_itself(result)) options.emplace_back("quantization", "fp8");
+  add_vllm_sizes(result, devices, result.served.batch, kernel->best->setting.block_size, options);
+  options.emplace_back("gpu-memory-utilization", config::exact_number(result.memory.chosen));
   if (const int longest = longest_context(result); longest > 0)
     options.emplace_back("max-model-len", std::to_string(longest));
   return options;
 }
 
-config::ProgramOptions sglang_server_options(const study::Recommendation& result) {
-  const study::StackChoice* const kernel = stack_of(result, "SGLang");
-  if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return {};
+ProgramOptions sglang_server_options(const study::Recommendation& result) {
+  const study::StackChoice* const kernel = usable(result, "SGLang");
+  if (kernel == nullptr) return {};
   const sim::ReplicaDevices& devices = result.serving.devices;
   ProgramOptions options;
-  const auto add = [&options](const char* option, int size) {
-    if (size > 1) options.emplace_back(option, std::to_string(size));
-  };
   // Its experts' groups are data parallel in attention, within tp-size devices.
-  add("tp-size", devices.shares_experts() ? devices.experts.size : devices.tensor_parallel_size);
-  add("pp-size", devices.pipeline_parallel_size);
-  add("ep-size", devices.experts.size);
-  add("dp-size", devices.shares_experts() ? devices.ranks() : replicas_of_server(result));
+  add_size("tp-size", devices.shares_experts() ? devices.experts.size : devices.tensor_parallel_size, options);
+  add_size("pp-size", devices.pipeline_parallel_size, options);
+  add_size("ep-size", devices.experts.size, options);
+  add_size("dp-size", devices.shares_experts() ? devices.ranks() : replicas_of_command(result), options);
   if (devices.ranks() > 1) options.emplace_back("enable-dp-attention", "");
+  if (quantizes_itself(result)) options.emplace_back("quantization", "fp8");
   options.emplace_back("page-size", std::to_string(kernel->best->setting.block_size));
   options.emplace_back("kv-cache-dtype", kv_format(result.setting.kv_cache_dtype));
-  options.emplace_back("max-running-requests", std::to_string(most_sequences(result) * devices.ranks()));
-  options.emplace_back("chunked-prefill-size", std::to_string(result.tokens().max_num_batched_tokens));
-  options.emplace_back("mem-fraction-static", config::exact_number(result.memory.set));
+  // Of all ranks, which share both.
+  const int sequences = result.served.batch * devices.pipeline_parallel_size * devices.ranks();
+  options.emplace_back("max-running-requests", std::to_string(sequences));
+  options.emplace_back("chunked-prefill-size",
+                       std::to_string(result.tokens().max_num_batched_tokens * devices.ranks()));
+  constexpr double kHundredth = 100;
+  const double managed = std::floor((result.memory.chosen - result.memory.unmanaged) * kHundredth) / kHundredth;
+  options.emplace_back("mem-fraction-static", config::exact_number(managed));
   if (const int longest = longest_context(result); longest > 0)
     options.emplace_back("context-length", std::to_string(longest));
   return options;
@@ -143,45 +160,78 @@ std::string vllm_options(const study::Recommendation& result) {
   const study::StackChoice* const kernel = stack_of(result, "vLLM");
   if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return "";
   ProgramOptions options;
-  add_sizes(result, kernel->best->setting.block_size, options);
+  add_vllm_sizes(result, result.serving.devices, result.served.batch, kernel->best->setting.block_size, options);
   return line_of(options);
 }
 
 std::string serve_command(const study::Recommendation& result) {
   const std::string& model = result.serving.model.name;
-  if (result.serving.machine.stack.program == "SGLang") {
+  const std::string& program = result.serving.machine.stack.program;
+  if (program == "SGLang") {
     const ProgramOptions options = sglang_server_options(result);
     return options.empty() ? "" : "python3 -m sglang.launch_server --model-path " + model + " " + line_of(options);
   }
+  if (program != "vLLM" && !result.serving.machine.stack.is_own()) return "";
   const ProgramOptions options = vllm_server_options(result);
   return options.empty() ? "" : "vllm serve " + model + " " + line_of(options);
+}
+
+std::string command_note(const study::Recommendation& result) {
+  const sim::ServingCase& serving = result.serving;
+  std::string note =
+      serving.machine.stack.is_own()
+          ? "That is vLLM's command line; the figures are of dculab's kernels: --stack vllm predicts its own. "
+          : "";
+  const std::string format = config::weight_format_text(serving.options.weights);
+  if (!(serving.options.weights == serving.model.layer_format()) && !quantizes_itself(result))
+    note += "In the place of " + serving.model.name + " give a checkpoint with weights in " + format + ". ";
+  const int each = replicas_of_command(result);
+  const int commands = (result.replicas + each - 1) / each;
+  if (result.fleet && result.fleet->offer.servers_of_replica(serving.devices) > 1)
+    note += "A replica spans " + std::to_string(result.fleet->offer.servers_of_replica(serving.devices)) +
+            " servers, which the program must be told to join (vLLM: Ray, or --nnodes). ";
+  if (commands > 1)
+    note += "Start it " + std::to_string(commands) + " times, each on devices of its own" +
+            (result.replicas % each == 0
+                 ? ""
+                 : ", the last one with --data-parallel-size " + std::to_string(result.replicas % each)) +
+            ". ";
+  if (!note.empty()) note.pop_back();
+  return note;
 }
 
 std::vector<ProgramOptions> serve_parameters(const study::Recommendation& result) {
   const ProgramOptions chosen = vllm_server_options(result);
   if (chosen.empty())
     throw InputError("--serve-params", "none of vLLM's kernels serves this load with what is recommended");
+  const study::StackChoice& kernel = *usable(result, "vLLM");
   std::vector<ProgramOptions> combinations{chosen};
-  for (const std::string& size : tied_block_sizes(result)) {
+  for (const int size : tied_block_sizes(result, kernel)) {
     ProgramOptions other = chosen;
     for (auto& [option, value] : other)
-      if (option == "block-size") value = size;
+      if (option == "block-size") value = std::to_string(size);
     if (other != chosen) combinations.push_back(std::move(other));
   }
   if (!result.fleet) return combinations;
-  for (const std::size_t index : result.fleet->front())
-    if (index != result.fleet->chosen) combinations.push_back(options_of_layout(result, result.fleet->layouts[index]));
+  for (const std::size_t index : result.fleet->rivals()) {
+    const study::Layout& layout = result.fleet->layouts[index];
+    if (layout.setting.kv_cache_dtype != result.setting.kv_cache_dtype) continue;
+    ProgramOptions other = vllm_layout(layout.devices, replicas_of_command(result, layout.devices, layout.replicas));
+    add_vllm_sizes(result, layout.devices, layout.served.batch, kernel.best->setting.block_size, other);
+    other.emplace_back("gpu-memory-utilization", config::exact_number(result.serving.options.gpu_memory_utilization));
+    combinations.push_back(std::move(other));
+  }
   return combinations;
 }
 
 std::vector<ProgramOptions> bench_parameters(const study::Recommendation& result) {
   const sim::SteadyLoad& load = result.serving.load;
-  const double rate = result.offered_requests_per_second * replicas_of_server(result);
+  const double rate = result.offered_requests_per_second * replicas_of_command(result);
   ProgramOptions options{{"dataset-name", "random"},
                          {"random-input-len", std::to_string(load.prompt_tokens)},
                          {"random-output-len", std::to_string(load.output_tokens)},
                          {"ignore-eos", ""}};
-  if (rate > 0) options.emplace_back("request-rate", number(rate));
+  if (rate > 0) options.emplace_back("request-rate", config::exact_number(rate));
   return {options};
 }
 

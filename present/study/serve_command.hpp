@@ -10,8 +10,8 @@
 
 namespace dculab::present {
 
-// Of one server of the deployment: as many of its replicas as a server's devices hold. Empty where none of the
-// program's kernels can be set so. A KV cache that cannot hold the model's longest context gets max-model-len.
+// Of as many replicas as a server holds, of a mixture of experts of one. Empty where none of the program's kernels can
+// be set so, or may lack the KV format. A KV cache that cannot hold the model's longest context gets max-model-len.
 [[nodiscard]] config::ProgramOptions vllm_server_options(const study::Recommendation& recommendation);
 [[nodiscard]] config::ProgramOptions sglang_server_options(const study::Recommendation& recommendation);
 
@@ -19,15 +19,18 @@ namespace dculab::present {
 [[nodiscard]] std::string vllm_options(const study::Recommendation& recommendation);
 
 // "vllm serve qwen3-32b --tensor-parallel-size 4 ...", or SGLang's where its stack was asked for; empty where neither
-// can be set so.
+// can be set so, and where another program's stack was.
 [[nodiscard]] std::string serve_command(const study::Recommendation& recommendation);
 
+// What must be known beside the command: whose figures these are, which checkpoint, how often to start it. May be
+// empty.
+[[nodiscard]] std::string command_note(const study::Recommendation& recommendation);
+
 // What `vllm bench sweep serve` should measure: the chosen setting, the same with each block size that cannot be told
-// apart, and other layouts that no other beats in devices and latency. Throws InputError where none of vLLM's kernels
-// can be set so.
+// apart, and FleetChoice::rivals(). Throws InputError where none of vLLM's kernels can be set so.
 [[nodiscard]] std::vector<config::ProgramOptions> serve_parameters(const study::Recommendation& recommendation);
 
-// The load of one server, for `vllm bench serve`.
+// The load of one such command, for `vllm bench serve`.
 [[nodiscard]] std::vector<config::ProgramOptions> bench_parameters(const study::Recommendation& recommendation);
 
 }  // namespace dculab::present

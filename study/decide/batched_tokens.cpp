@@ -1,11 +1,17 @@
 #include "study/decide/batched_tokens.hpp"
 
 #include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/memory/capacity.hpp"
+#include "sim/study/ordered_chunks.hpp"
+#include "study/decide/replica_service.hpp"
+#include "study/decide/serving_case.hpp"
 
 namespace dculab::study {
 namespace {
@@ -17,35 +23,6 @@ namespace {
   const StepPlan plan = plan_step(sim::part_of_a_device(devices, server.machine, server.model, server.options),
                                   server.options, uniform_batch(Phase::prefill, prompts, each));
   return sim::price_step(server.machine, plan).seconds / (static_cast<double>(prompts) * each);
-}
-
-// Requests of the load's mean lengths (drawn ones would make the rate theirs) wait from the beginning, twice and three
-// times as many as run at a time: filling and draining take as long in both runs, and the difference is what the engine
-// does with a full batch.
-void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, const sim::SteadyLoad& load,
-                BatchedTokens& result) {
-  workload.arrival = ArrivalKind::all_at_once;
-  workload.recorded.clear();
-  workload.prompt = {.center = static_cast<double>(load.prompt_tokens)};
-  workload.output = {.center = static_cast<double>(load.output_tokens)};
-  const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
-  const int batch = server.options.max_num_seqs * devices.ranks() * devices.pipeline_parallel_size;
-  workload.requests = 2 * batch;
-  const Seconds shorter = sim::simulate(server, workload, {}).metrics.duration();
-  workload.requests = 3 * batch;
-  const ServingMetrics longer = sim::simulate(server, workload, {}).metrics;
-  const bool steady = longer.duration() > shorter;
-  result.full_requests_per_second =
-      steady ? batch / (longer.duration() - shorter).value() : 3 * batch / longer.duration().value();
-  if (longer.tpot().count() > 0) result.full_tpot = longer.tpot().quantile(0.5);
-}
-
-[[nodiscard]] int longest_request(const RequestWorkload& workload) {
-  std::size_t longest = 0;
-  RequestSource source(workload);
-  for (auto request = source.next(); request; request = source.next())
-    longest = std::max(longest, request->prompt_token_ids.size() + static_cast<std::size_t>(request->max_tokens));
-  return static_cast<int>(longest);
 }
 
 [[nodiscard]] BatchedTokens serve_with(int tokens, const sim::SteadyLoad& load, sim::SimulatedServer server,
@@ -62,8 +39,27 @@ void serve_full(const sim::SimulatedServer& server, RequestWorkload workload, co
                        .latency_mean = metrics.latency().mean(),
                        .preemptions = run.num_preemptions,
                        .prompt_token = prompt_token(server, tokens, load.prompt_tokens)};
-  serve_full(server, workload, load, result);
+  const FullService full = serve_full(server, workload, load);
+  result.full_requests_per_second = full.requests_per_second;
+  result.full_tpot = full.tpot;
   return result;
+}
+
+// At the same time, as far as there are cores.
+[[nodiscard]] std::vector<BatchedTokens> serve_with_each(const std::vector<int>& sizes, const sim::SteadyLoad& load,
+                                                         const sim::SimulatedServer& server,
+                                                         const RequestWorkload& workload,
+                                                         const ServiceLevel& objective) {
+  std::vector<BatchedTokens> served(sizes.size());
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      served[index] = serve_with(sizes[index], load, server, workload, objective);
+      return std::string();
+    };
+  };
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  sim::work_in_order({0, sizes.size()}, cores, make_worker, [](std::uint64_t, const std::string&) {});
+  return served;
 }
 
 }  // namespace
@@ -76,12 +72,13 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
       sim::part_of_a_device(server.deployment.of(ReplicaRole::both), server.machine, server.model, server.options);
   const int longest = longest_request(workload);
   EngineOptions options = server.options;
+  std::vector<int> sizes;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
-    if (sim::capacity(server.machine, part, options, longest).max_sequences < 1) continue;
-    choice.candidates.push_back(serve_with(tokens, load, server, workload, objective));
+    if (sim::capacity(server.machine, part, options, longest).max_sequences >= 1) sizes.push_back(tokens);
   }
+  choice.candidates = serve_with_each(sizes, load, server, workload, objective);
   if (choice.candidates.empty())
     throw InputError(server.model.name + " on " + server.machine.name,
                      "no max_num_batched_tokens leaves room for a request; take weights of fewer bits");

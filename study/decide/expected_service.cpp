@@ -12,18 +12,13 @@
 namespace dculab::study {
 namespace {
 
-[[nodiscard]] ExpectedFigure figure(const Intervals& intervals, const std::map<std::string, double>& figures,
-                                    const std::string& metric) {
+[[nodiscard]] std::optional<ExpectedFigure> figure(const Intervals& intervals,
+                                                   const std::map<std::string, double>& figures,
+                                                   const std::string& metric) {
   const auto found = figures.find(metric);
-  if (found == figures.end()) return {};
+  if (found == figures.end()) return std::nullopt;
   const sim::Range& range = intervals.at(metric);
-  return {Seconds(found->second), Seconds(range.low), Seconds(range.high)};
-}
-
-[[nodiscard]] std::optional<double> optional_figure(const std::map<std::string, double>& figures,
-                                                    const std::string& metric) {
-  const auto found = figures.find(metric);
-  return found == figures.end() ? std::nullopt : std::optional(found->second);
+  return ExpectedFigure{found->second, range.low, range.high};
 }
 
 }  // namespace
@@ -37,21 +32,28 @@ ExpectedService expected_service(const sim::SimulatedServer& server, const Reque
   const sim::StepConfidence trust = sim::step_confidence(server, sample.batches());
   constexpr int kBothAtOnce = 2;
   const Intervals intervals = serving_intervals(server, workload, slo, trust, figures, kBothAtOnce);
-  return {.ttft_p90 = figure(intervals, figures, "ttft_p90"),
-          .tpot_p90 = figure(intervals, figures, "tpot_p90"),
-          .slo_attainment = run.metrics.share_within_objective(),
-          .joules_per_output_token = optional_figure(figures, "joules_per_output_token"),
-          .usd_per_million_tokens = optional_figure(figures, "usd_per_million_tokens")};
+  const auto of = [&](const char* metric) { return figure(intervals, figures, metric); };
+  return {.ttft_p90 = of("ttft_p90").value_or(ExpectedFigure{}),
+          .tpot_p90 = of("tpot_p90").value_or(ExpectedFigure{}),
+          .slo_attainment = *of("share_within_slo"),
+          .requests = run.metrics.latency().count(),
+          .joules_per_output_token = of("joules_per_output_token"),
+          .usd_per_million_tokens = of("usd_per_million_tokens")};
 }
 
-MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& setting, const EngineOptions& options) {
-  const int tokens = serving.load.prompt_tokens + serving.load.output_tokens;
-  const sim::Capacity room = sim::capacity(serving.machine, sim::model_of(serving, setting), options, tokens);
-  const double blocks_each = std::ceil(static_cast<double>(room.demand(tokens)) / options.block_size);
+MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& setting, const EngineOptions& options,
+                         int longest_request) {
+  constexpr double kStep = 0.05;
+  const sim::Capacity room = sim::capacity(serving.machine, sim::model_of(serving, setting), options, longest_request);
+  const double blocks_each = std::ceil(static_cast<double>(room.demand(longest_request)) / options.block_size);
   const double sequences = static_cast<double>(options.max_num_seqs) * serving.devices.pipeline_parallel_size;
-  const Bytes needed =
-      room.weights + room.activations + room.kept_apart + room.buffers + room.block_bytes * (blocks_each * sequences);
-  return {.set = options.gpu_memory_utilization, .needed = needed / serving.machine.dram().size};
+  const Bytes unmanaged = room.activations + room.buffers;
+  const Bytes needed = room.weights + unmanaged + room.kept_apart + room.block_bytes * (blocks_each * sequences);
+  const Bytes all = serving.machine.dram().size;
+  const double share = needed / all;
+  return {.needed = share,
+          .chosen = std::min(options.gpu_memory_utilization, std::ceil(share / kStep) * kStep),
+          .unmanaged = unmanaged / all};
 }
 
 }  // namespace dculab::study

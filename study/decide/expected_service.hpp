@@ -1,6 +1,7 @@
 // What the requests of a load see with all that is recommended, and how much of a device's memory it takes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/workload.hpp"
@@ -11,28 +12,30 @@
 namespace dculab::study {
 
 struct ExpectedFigure {
-  Seconds value, low, high;  // 90 % interval
+  double value = 0, low = 0, high = 0;  // 90 % interval; latencies in seconds
 };
 
 struct ExpectedService {
   ExpectedFigure ttft_p90, tpot_p90;
-  double slo_attainment = 1;  // share of the requests that meet the service level
+  ExpectedFigure slo_attainment{1, 1, 1};  // share of the requests that meet the service level
+  std::int64_t requests = 0;               // that were simulated
   // As far as the machine's file states power and price.
-  std::optional<double> joules_per_output_token{}, usd_per_million_tokens{};
+  std::optional<ExpectedFigure> joules_per_output_token{}, usd_per_million_tokens{};
 };
 
 // Simulated three times: as steps are priced, and at both ends of what they may be wrong by (serving_intervals).
 [[nodiscard]] ExpectedService expected_service(const sim::SimulatedServer& server, const RequestWorkload& workload,
                                                const ServiceLevel& slo);
 
-// Of a device's memory, for vLLM's gpu_memory_utilization.
+// Of a device's memory.
 struct MemoryShare {
-  double set = 0;     // what the recommendation is made with
-  double needed = 0;  // by weights, activations and max_num_seqs sequences of full length
+  double needed = 0;     // by weights, activations and max_num_seqs of the longest request
+  double chosen = 0;     // vLLM's gpu_memory_utilization: the next 5 % above, at most what the program takes by itself
+  double unmanaged = 0;  // of activations and buffers, which SGLang's mem-fraction-static does not count
 };
 
-// Precondition: the setting serves `batch` sequences for each scheduler of a replica.
+// Precondition: the setting serves options.max_num_seqs sequences for each scheduler of a replica.
 [[nodiscard]] MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& setting,
-                                       const EngineOptions& options);
+                                       const EngineOptions& options, int longest_request);
 
 }  // namespace dculab::study

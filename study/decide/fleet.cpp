@@ -1,16 +1,11 @@
 #include "study/decide/fleet.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
-#include "sim/serving/simulated_server.hpp"
-#include "sim/study/pareto.hpp"
 #include "study/decide/preference.hpp"
 
 namespace dculab::study {
@@ -18,10 +13,15 @@ namespace {
 
 constexpr int kMostServersOfReplica = 8;
 constexpr int kFewestRequests = 64, kMostRequests = 512;  // of a scheduler's, of a workload that does not say how many
-constexpr int kAloneRequests = 16;                        // one after the other
 constexpr int kMostReplicas = 1024;
 
-[[nodiscard]] bool has_level(const ServiceLevel& slo) { return slo.ttft || slo.tpot || slo.latency || slo.slowdown; }
+// What a replica serves when it is simulated may be more than in closed form, where lengths are means and limits come
+// in steps: the search begins with fewer replicas.
+constexpr double kClosedFormMargin = 0.75;
+
+// Of the rate that a replica serves while its queue never empties: closer to it waits grow without limit, which runs of
+// some hundred requests hide.
+constexpr double kMostUtilization = 0.95;
 
 // What is wrong, without the file that it is wrong in.
 [[nodiscard]] std::string reason_of(const InputError& error, const std::string& file) {
@@ -40,6 +40,7 @@ class FleetSearch {
   FleetSearch(const FleetQuestion& question, const sim::Machine& machine, const ModelShape& model,
               const RequestWorkload& workload)
       : question_(question),
+        slo_(question.scenario.slo),
         machine_(machine),
         model_(model),
         workload_(workload),
@@ -52,16 +53,17 @@ class FleetSearch {
   void try_layout(const sim::ReplicaDevices& devices);
   [[nodiscard]] std::optional<Tried> priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not);
   [[nodiscard]] int fewest_replicas(const Layout& layout) const;
-  [[nodiscard]] ReplicaService serve(const Tried& tried, RequestWorkload workload) const;
   [[nodiscard]] ReplicaService serve_share(const Tried& tried, int replicas) const;
-  [[nodiscard]] bool meets_level(const ReplicaService& service) const;
+  [[nodiscard]] double full_rate(const Tried& tried) const;
   [[nodiscard]] bool meets_level_alone(Tried& tried) const;
   void add_replicas(Tried& tried, std::int64_t most_devices) const;
+  [[nodiscard]] bool is_better(std::size_t one, std::size_t other) const;
   [[nodiscard]] std::optional<std::size_t> fewest_devices();
   [[nodiscard]] std::optional<std::size_t> fastest();
   [[noreturn]] void refuse() const;
 
   const FleetQuestion& question_;
+  const ServiceLevel& slo_;
   const sim::Machine& machine_;
   const ModelShape& model_;
   const RequestWorkload& workload_;
@@ -72,9 +74,7 @@ class FleetSearch {
 
 std::optional<Tried> FleetSearch::priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not) {
   config::Scenario scenario = question_.scenario;
-  scenario.deployment.tensor_parallel_size = devices.tensor_parallel_size;
-  scenario.deployment.pipeline_parallel_size = devices.pipeline_parallel_size;
-  scenario.deployment.experts = devices.experts;
+  set_replica(devices, scenario.deployment);
   Tried tried;
   tried.layout.devices = devices;
   try {
@@ -114,86 +114,65 @@ void FleetSearch::try_layouts(int least, int most) {
     if (devices.devices() > least) try_layout(devices);
 }
 
-// In closed form: fewer do not serve the rate.
+// With which the search begins.
 int FleetSearch::fewest_replicas(const Layout& layout) const {
   const double requests = layout.served.output_tokens_per_second / load_.output_tokens;
-  const double carried = has_level(question_.scenario.slo) ? requests : kOfferedShare * requests;
+  const double carried = has_limits(slo_) ? requests / kClosedFormMargin : kOfferedShare * requests;
   return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(*question_.rate / carried))));
 }
 
-ReplicaService FleetSearch::serve(const Tried& tried, RequestWorkload workload) const {
-  sim::Deployment deployment;
-  deployment.tensor_parallel_size = tried.layout.devices.tensor_parallel_size;
-  deployment.pipeline_parallel_size = tried.layout.devices.pipeline_parallel_size;
-  deployment.experts = tried.layout.devices.experts;
-  const sim::SimulatedServer server{
-      .machine = machine_,
-      .model = model_,
-      .options = options_with(tried.serving, tried.layout.setting, tried.layout.served.batch),
-      .deployment = deployment};
-  if (const auto found = sim::problems(server); !found.empty()) throw InputError("", found.front());
-  const ServingMetrics metrics = sim::simulate(server, workload, question_.scenario.slo).metrics;
-  return {.requests_per_second = workload.arrival == ArrivalKind::gamma ? workload.requests_per_second : 0,
-          .slo_attainment = metrics.share_within_objective(),
-          .ttft_p90 = metrics.ttft().quantile(0.9),
-          .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
-          .latency_mean = metrics.latency().mean()};
-}
-
 ReplicaService FleetSearch::serve_share(const Tried& tried, int replicas) const {
+  const Layout& layout = tried.layout;
   RequestWorkload workload = share_of(workload_, replicas);
   if (question_.count_requests) {
     // Four times as many as are served at a time by Little's law; of groups that share experts one is simulated.
-    const int ranks = tried.layout.devices.ranks();
-    const double at_a_time =
-        workload.requests_per_second * (tried.layout.served.tpot * load_.output_tokens).value() / ranks;
+    const int ranks = layout.devices.ranks();
+    const double at_a_time = workload.requests_per_second * (layout.served.tpot * load_.output_tokens).value() / ranks;
     workload.requests = ranks * std::clamp(static_cast<int>(4 * at_a_time), kFewestRequests, kMostRequests);
   }
-  return serve(tried, std::move(workload));
+  return serve_requests(tried.serving, layout.setting, layout.served.batch, workload, slo_);
 }
 
-bool FleetSearch::meets_level(const ReplicaService& service) const {
-  return service.slo_attainment >= question_.scenario.slo.share;
+double FleetSearch::full_rate(const Tried& tried) const {
+  const Layout& layout = tried.layout;
+  return serve_full(replica_server(tried.serving, layout.setting, layout.served.batch), workload_, load_)
+      .requests_per_second;
 }
 
-// One request after the other: more replicas are no faster.
 bool FleetSearch::meets_level_alone(Tried& tried) const {
-  RequestWorkload workload = workload_;
-  workload.requests = std::min(workload.requests, kAloneRequests);
-  workload.arrival = ArrivalKind::all_at_once;
-  workload.max_concurrency = 1;
-  const ReplicaService service = serve(tried, std::move(workload));
-  if (meets_level(service)) return true;
-  const ServiceLevel& slo = question_.scenario.slo;
-  tried.layout.why_not = slo.ttft && service.ttft_p90 > *slo.ttft ? "one request alone misses slo.ttft"
-                                                                  : "one request alone misses the slo";
+  Layout& layout = tried.layout;
+  const ReplicaService service = serve_alone(tried.serving, layout.setting, layout.served.batch, workload_, slo_);
+  if (may_meet(service, slo_)) return true;
+  layout.why_not = slo_.ttft && service.ttft_p90 > *slo_.ttft ? "one request alone misses slo.ttft"
+                                                              : "one request alone misses the slo";
   return false;
 }
 
 // Replicas until the level is met, on `most_devices` at most: doubled, then bisected.
 void FleetSearch::add_replicas(Tried& tried, std::int64_t most_devices) const {
   Layout& layout = tried.layout;
-  const int least = layout.replicas;
-  const int most = static_cast<int>(std::min<std::int64_t>(kMostReplicas, most_devices / layout.devices.devices()));
+  const int least = layout.replicas, most = static_cast<int>(std::min<std::int64_t>(
+                                         {kMostReplicas, most_devices / layout.devices.devices(),
+                                          question_.offer.most_replicas(layout.devices).value_or(kMostReplicas)}));
   std::optional<ReplicaService> served;
-  int good = least, bad = least - 1;
-  for (; good <= most; bad = good, good = std::max(good + 1, std::min(2 * good, most))) {
-    const ReplicaService service = serve_share(tried, good);
-    if (meets_level(service)) {
-      served = service;
-      break;
+  std::optional<double> full;  // requests per second
+  const auto meets = [&](int replicas) {
+    const double share = *question_.rate / replicas;
+    if (share > kOfferedShare * layout.served.output_tokens_per_second / load_.output_tokens) {
+      if (!full) full = full_rate(tried);
+      if (share > kMostUtilization * *full) return false;
     }
+    const ReplicaService service = serve_share(tried, replicas);
+    if (service.slo_attainment < slo_.share) return false;
+    served = service;
+    return true;
+  };
+  int good = least, bad = least - 1;
+  for (; good <= most && !meets(good); bad = good, good = std::max(good + 1, std::min(2 * good, most)))
     if (good == least && !meets_level_alone(tried)) break;
-  }
   while (served && good - bad > 1) {
     const int middle = bad + (good - bad) / 2;
-    const ReplicaService service = serve_share(tried, middle);
-    if (meets_level(service)) {
-      served = service;
-      good = middle;
-    } else {
-      bad = middle;
-    }
+    (meets(middle) ? good : bad) = middle;
   }
   layout.simulated = served;
   layout.replicas = served ? good : 0;
@@ -201,8 +180,16 @@ void FleetSearch::add_replicas(Tried& tried, std::int64_t most_devices) const {
     layout.why_not = "misses the slo on " + std::to_string(std::int64_t{most} * layout.devices.devices()) + " devices";
 }
 
+// Fewer devices, more bits of KV, a smaller mean latency. Precondition: both were simulated.
+bool FleetSearch::is_better(std::size_t one, std::size_t other) const {
+  const Layout &a = tried_[one].layout, &b = tried_[other].layout;
+  if (a.num_devices() != b.num_devices()) return a.num_devices() < b.num_devices();
+  const int more_bits = bits(a.setting.kv_cache_dtype) - bits(b.setting.kv_cache_dtype);
+  if (more_bits != 0) return more_bits > 0;
+  return a.simulated->latency_mean * (1 + kServedResolution) < b.simulated->latency_mean;
+}
+
 std::optional<std::size_t> FleetSearch::fewest_devices() {
-  const std::int64_t offered = question_.offer.most().value_or(std::numeric_limits<int>::max());
   std::vector<std::size_t> order(tried_.size());
   for (std::size_t index = 0; index < tried_.size(); ++index) {
     order[index] = index;
@@ -210,61 +197,63 @@ std::optional<std::size_t> FleetSearch::fewest_devices() {
   }
   std::ranges::stable_sort(order, {}, [this](std::size_t index) { return tried_[index].layout.num_devices(); });
   std::optional<std::size_t> best;
-  const auto bits_of = [this](std::size_t index) { return bits(tried_[index].layout.setting.kv_cache_dtype); };
   for (const std::size_t index : order) {
     Layout& layout = tried_[index].layout;
-    if (layout.num_devices() > offered || layout.replicas > kMostReplicas) {
-      layout.why_not = "takes " + std::to_string(layout.num_devices()) + " devices or more";
+    const int offered = question_.offer.most_replicas(layout.devices).value_or(kMostReplicas);
+    if (layout.replicas > std::min(offered, kMostReplicas)) {
+      layout.why_not = "needs " + std::to_string(layout.num_devices()) + " devices or more";
       layout.replicas = 0;
       continue;
     }
-    const std::int64_t most = best ? tried_[*best].layout.num_devices() : offered;
-    // As many devices with fewer bits are no better.
-    if (layout.num_devices() > most || (best && bits_of(index) < bits_of(*best) && layout.num_devices() == most))
-      continue;
-    add_replicas(tried_[index], most);
-    if (layout.replicas == 0) continue;
-    const auto rank = [&](std::size_t each) { return std::tuple(tried_[each].layout.num_devices(), -bits_of(each)); };
-    const auto latency = [&](std::size_t each) { return tried_[each].layout.simulated->latency_mean; };
-    if (!best || rank(index) < rank(*best) ||
-        (rank(index) == rank(*best) && latency(index) * (1 + kServedResolution) < latency(*best)))
-      best = index;
+    if (best && layout.num_devices() > tried_[*best].layout.num_devices()) continue;
+    add_replicas(tried_[index], best ? tried_[*best].layout.num_devices() : std::numeric_limits<int>::max());
+    if (layout.replicas > 0 && (!best || is_better(index, *best))) best = index;
   }
   return best;
 }
 
 std::optional<std::size_t> FleetSearch::fastest() {
-  std::vector<Evaluated> evaluated;
+  std::vector<double> rates;
   for (Tried& tried : tried_) {
     Layout& layout = tried.layout;
-    const std::int64_t devices =
-        question_.offer.most().value_or(std::max<std::int64_t>(question_.offer.devices, layout.devices.devices()));
-    layout.replicas = static_cast<int>(devices / layout.devices.devices());
-    if (layout.replicas > 0 && has_level(question_.scenario.slo) && !meets_level_alone(tried)) layout.replicas = 0;
-    evaluated.push_back(
-        {.value = layout_text(layout.devices), .figure = layout.replicas * layout.served.output_tokens_per_second});
+    layout.replicas = question_.offer.most_replicas(layout.devices)
+                          .value_or(std::max(1, question_.offer.devices / layout.devices.devices()));
+    if (layout.replicas > 0 && has_limits(slo_) && !meets_level_alone(tried)) layout.replicas = 0;
+    rates.push_back(layout.replicas * layout.served.output_tokens_per_second);
   }
-  // 16 bits first: what more bits cost is given up, as for every KV dtype.
-  const auto verdict = decide(evaluated, {.given_up = 0});
-  if (!verdict) return std::nullopt;
-  std::size_t chosen = verdict->chosen;
-  for (std::size_t index = 0; index < tried_.size(); ++index)
-    if (bits(tried_[index].layout.setting.kv_cache_dtype) > bits(tried_[chosen].layout.setting.kv_cache_dtype) &&
-        evaluated[index].figure * (1 + kAccuracyTie) >= evaluated[chosen].figure)
+  // The best of those with as many bits of KV, the most bits first, within what is given up for them.
+  const double most = rates.empty() ? 0 : *std::ranges::max_element(rates);
+  if (most == 0) return std::nullopt;
+  std::size_t chosen = 0;
+  const auto is_good = [&](std::size_t index) { return rates[index] * (1 + kAccuracyTie) >= most; };
+  const auto bits_of = [&](std::size_t index) { return bits(tried_[index].layout.setting.kv_cache_dtype); };
+  for (std::size_t index = 0; index < rates.size(); ++index) {
+    if (!is_good(index)) continue;
+    const bool same = is_good(chosen) && bits_of(index) == bits_of(chosen);
+    if (!is_good(chosen) || bits_of(index) > bits_of(chosen) ||
+        (same && rates[index] > rates[chosen] * (1 + kPriceResolution)))
       chosen = index;
+  }
   return chosen;
 }
 
 void FleetSearch::refuse() const {
-  std::string reasons;
+  std::vector<std::pair<std::string, std::string>> reasons;  // and the layouts that each is of
   const auto add = [&reasons](const Layout& layout) {
-    reasons += (reasons.empty() ? "" : "; ") + layout_text(layout.devices) + ": " + layout.why_not;
+    const auto found = std::ranges::find(reasons, layout.why_not, &std::pair<std::string, std::string>::first);
+    if (found == reasons.end())
+      reasons.emplace_back(layout.why_not, layout_text(layout.devices));
+    else
+      found->second += "; " + layout_text(layout.devices);
   };
   for (const Tried& tried : tried_) add(tried.layout);
   for (const Layout& layout : refused_) add(layout);
+  std::string text;
+  for (const auto& [reason, layouts] : reasons) text += (text.empty() ? "" : ". ") + reason + ": " + layouts;
   throw InputError(model_.name + " on " + machine_.name,
-                   "none of the layouts serves the load (" + reasons +
-                       "); offer more devices, weights of fewer bits, a looser slo or another machine");
+                   "no layout serves the load (" + text + "); " +
+                       (question_.offer.servers ? "offer more servers, " : "") +
+                       "take weights of fewer bits, a looser slo or another machine");
 }
 
 FleetChoice FleetSearch::choose() {
@@ -283,30 +272,24 @@ FleetChoice FleetSearch::choose() {
 
 }  // namespace
 
-int FleetChoice::replicas_of_server(const Layout& layout) const {
-  return std::max(1, offer.devices / layout.devices.devices());
-}
-
-std::vector<std::size_t> FleetChoice::front() const {
-  sim::ParetoFront front;
-  for (std::size_t index = 0; index < layouts.size(); ++index) {
-    const Layout& layout = layouts[index];
-    if (layout.replicas == 0 || (rate > 0 && !layout.simulated)) continue;
-    if (rate > 0)
-      front.offer(index, std::array{static_cast<double>(layout.num_devices()), layout.simulated->latency_mean.value()});
-    else
-      front.offer(index,
-                  std::array{-layout.replicas * layout.served.output_tokens_per_second, layout.served.tpot.value()});
-  }
-  std::vector<std::size_t> indices;
-  for (const sim::ParetoFront::Point& point : front.points()) indices.push_back(point.number);
-  return indices;
-}
-
 int FleetChoice::servers() const {
-  const int devices = choice().devices.devices();
-  if (devices > offer.devices) return choice().replicas * ((devices + offer.devices - 1) / offer.devices);
-  return (choice().replicas + replicas_of_server() - 1) / replicas_of_server();
+  const Layout& layout = choice();
+  const int each = offer.replicas_of_server(layout.devices);
+  return (layout.replicas + each - 1) / each * offer.servers_of_replica(layout.devices);
+}
+
+std::vector<std::size_t> FleetChoice::rivals() const {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::size_t> others;
+  for (std::size_t index = 0; index < layouts.size(); ++index)
+    if (index != chosen && layouts[index].replicas > 0) others.push_back(index);
+  std::ranges::stable_sort(others, {}, [this](std::size_t index) {
+    const Layout& layout = layouts[index];
+    return rate > 0 ? static_cast<double>(layout.num_devices())
+                    : -layout.replicas * layout.served.output_tokens_per_second;
+  });
+  others.resize(std::min(others.size(), kMost));
+  return others;
 }
 
 FleetChoice choose_fleet(const FleetQuestion& question, const sim::Machine& machine, const ModelShape& model,

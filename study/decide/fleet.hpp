@@ -3,15 +3,16 @@
 //   layouts     every tensor x pipeline parallel size whose product divides the devices of a server or is a power of
 //               two; of a mixture of experts every expert parallel size, too. Where none holds the model, those of two,
 //               four and eight servers
-//   bound       replicas = requests per second asked for / those that one serves in closed form within the TPOT
+//   begin       replicas = 0.75 * requests per second asked for / those that one serves in closed form within the TPOT
 //   simulated   one replica with its part of the requests, under a virtual clock; replicas are added until enough of
-//               the requests meet the service level
+//               the requests meet the service level, at no more than 95 % of what a replica serves while its queue
+//               never empties
 //   chosen      the fewest devices; of as many 16-bit KV caches first, then the smallest mean latency, and the first in
 //               order (fewer devices for a replica, fewer stages) where that is a tie
 //
-// A layout whose bound is more devices than another needs is not simulated. Without a service level a replica takes
-// kOfferedShare of what it serves steadily. Without a rate the devices are a given, and the layout that serves the most
-// output tokens per second in closed form is chosen.
+// A layout that would begin with more devices than another needs is not simulated. Without a service level a replica
+// takes kOfferedShare of what it serves steadily. Without a rate the devices are a given, and the layout that serves
+// the most output tokens per second in closed form is chosen.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +24,12 @@
 #include "core/workload.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/replica_layouts.hpp"
+#include "study/decide/replica_service.hpp"
 #include "study/decide/serving_case.hpp"
 
 namespace dculab::study {
 
 inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
-
-struct FleetOffer {
-  int devices = 1;               // of a server
-  std::optional<int> servers{};  // at most; absent: as many as it takes
-
-  [[nodiscard]] std::optional<std::int64_t> most() const {
-    return servers ? std::optional(std::int64_t{*servers} * devices) : std::nullopt;
-  }
-};
-
-// What requests of one replica see.
-struct ReplicaService {
-  double requests_per_second = 0;  // that arrive
-  double slo_attainment = 1;
-  Seconds ttft_p90, tpot_p90, latency_mean;
-};
 
 struct Layout {
   sim::ReplicaDevices devices;  // of a replica
@@ -73,13 +59,10 @@ struct FleetChoice {
   std::size_t chosen = 0;
 
   [[nodiscard]] const Layout& choice() const { return layouts[chosen]; }
-  // Replicas that fit in a server, at least 1.
-  [[nodiscard]] int replicas_of_server(const Layout& layout) const;
-  [[nodiscard]] int replicas_of_server() const { return replicas_of_server(choice()); }
   [[nodiscard]] int servers() const;
-  // Layouts that serve and that no other beats: with a rate in devices and mean latency, else in tokens per second and
-  // TPOT.
-  [[nodiscard]] std::vector<std::size_t> front() const;
+  // Other layouts that are worth measuring, four at most: with a rate those that need the fewest devices as far as is
+  // known, else those that serve the most.
+  [[nodiscard]] std::vector<std::size_t> rivals() const;
 };
 
 // Throws InputError where none of the layouts serves the load, with what each lacks.

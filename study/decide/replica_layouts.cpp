@@ -1,5 +1,7 @@
 #include "study/decide/replica_layouts.hpp"
 
+#include <algorithm>
+
 namespace dculab::study {
 namespace {
 
@@ -7,19 +9,38 @@ namespace {
 
 }  // namespace
 
+int FleetOffer::replicas_of_server(const sim::ReplicaDevices& replica) const {
+  return one_replica_a_server ? 1 : std::max(1, devices / replica.devices());
+}
+
+int FleetOffer::servers_of_replica(const sim::ReplicaDevices& replica) const {
+  return (replica.devices() + devices - 1) / devices;
+}
+
+std::optional<int> FleetOffer::most_replicas(const sim::ReplicaDevices& replica) const {
+  if (!servers) return std::nullopt;
+  return *servers / servers_of_replica(replica) * replicas_of_server(replica);
+}
+
 std::vector<sim::ReplicaDevices> replica_layouts(const ModelShape& model, int most) {
   std::vector<sim::ReplicaDevices> layouts;
   const auto is_size = [most](int size) { return most % size == 0 || is_power_of_two(size); };
   for (int devices = 1; devices <= most; ++devices) {
     if (!is_size(devices)) continue;
     for (int stages = 1; stages <= devices; ++stages)
-      if (devices % stages == 0 && is_power_of_two(stages))
+      if (devices % stages == 0)
         layouts.push_back({.tensor_parallel_size = devices / stages, .pipeline_parallel_size = stages});
     if (!model.has_experts() || devices == 1) continue;
     for (int shared = 1; shared <= devices; shared *= 2)
       if (devices % shared == 0) layouts.push_back({.tensor_parallel_size = shared, .experts = {.size = devices}});
   }
   return layouts;
+}
+
+void set_replica(const sim::ReplicaDevices& devices, sim::Deployment& deployment) {
+  deployment.tensor_parallel_size = devices.tensor_parallel_size;
+  deployment.pipeline_parallel_size = devices.pipeline_parallel_size;
+  deployment.experts = devices.experts;
 }
 
 std::string layout_text(const sim::ReplicaDevices& devices) {

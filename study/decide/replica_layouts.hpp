@@ -1,6 +1,7 @@
-// How the devices of a replica can share a model.
+// How the devices of a replica can share a model, and how replicas fit into servers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,24 @@
 
 namespace dculab::study {
 
+// Devices to choose from.
+struct FleetOffer {
+  int devices = 1;                    // of a server
+  std::optional<int> servers{};       // at most; absent: as many as it takes
+  bool one_replica_a_server = false;  // of CPU machines, whose devices are processes that share it
+
+  // Whole replicas; a replica that is larger than a server has servers of its own.
+  [[nodiscard]] int replicas_of_server(const sim::ReplicaDevices& replica) const;
+  [[nodiscard]] int servers_of_replica(const sim::ReplicaDevices& replica) const;
+  [[nodiscard]] std::optional<int> most_replicas(const sim::ReplicaDevices& replica) const;
+};
+
 // The layouts of a replica of up to `most` devices, fewer devices first, then fewer stages. Each could be refused by
 // sim::problems().
 [[nodiscard]] std::vector<sim::ReplicaDevices> replica_layouts(const ModelShape& model, int most);
+
+// Makes the deployment's replicas such.
+void set_replica(const sim::ReplicaDevices& devices, sim::Deployment& deployment);
 
 // "TP 4", "TP 2 x PP 2", "EP 8", "EP 8, TP 2"
 [[nodiscard]] std::string layout_text(const sim::ReplicaDevices& devices);

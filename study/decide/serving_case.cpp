@@ -43,7 +43,15 @@ std::optional<double> rate_of(const RequestWorkload& workload) {
   if (workload.arrival != ArrivalKind::replay || workload.recorded.empty()) return std::nullopt;
   const auto count = std::min(workload.recorded.size(), static_cast<std::size_t>(workload.requests));
   const Seconds span = workload.recorded[count - 1].arrival - workload.recorded.front().arrival;
-  return span > Seconds() ? std::optional(static_cast<double>(count) / span.value()) : std::nullopt;
+  return span > Seconds() ? std::optional(static_cast<double>(count - 1) / span.value()) : std::nullopt;
+}
+
+int longest_request(const RequestWorkload& workload) {
+  std::size_t longest = 0;
+  RequestSource source(workload);
+  for (auto request = source.next(); request; request = source.next())
+    longest = std::max(longest, request->prompt_token_ids.size() + static_cast<std::size_t>(request->max_tokens));
+  return static_cast<int>(longest);
 }
 
 sim::SteadyLoad mean_load(const RequestWorkload& workload, const ServiceLevel& slo, std::optional<int> sequences) {

@@ -18,6 +18,9 @@ namespace dculab::study {
 // Requests per second of a workload; nothing where all are there at once.
 [[nodiscard]] std::optional<double> rate_of(const RequestWorkload& workload);
 
+// Tokens of the longest one, prompt and answer.
+[[nodiscard]] int longest_request(const RequestWorkload& workload);
+
 // The means of a workload's lengths. `sequences`: most at a time.
 [[nodiscard]] sim::SteadyLoad mean_load(const RequestWorkload& workload, const ServiceLevel& slo,
                                         std::optional<int> sequences);

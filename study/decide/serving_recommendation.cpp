@@ -6,9 +6,6 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
-#include "sim/calibration/floor_check.hpp"
-#include "sim/study/measured_choices.hpp"
-#include "study/calibrate/refused_steps.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -198,7 +195,7 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   const CarriedRate carried = has_rate ? CarriedRate(result.offered_requests_per_second) : CarriedRate();
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, slo, carried);
   server.options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
-  result.memory = memory_share(result.serving, result.setting, server.options);
+  result.memory = memory_share(result.serving, result.setting, server.options, longest_request(workload));
   if (result.fleet) result.expected = expected_service(server, workload, slo);
 }
 
@@ -211,27 +208,6 @@ void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& dra
   if (question) result.drafts = judge_candidates(*question, result.served.batch);
 }
 
-// Figures of other layers than these, or of another machine, say nothing of what a choice costs here.
-void require_own(const Trace& trace, const ModelShape& model, const sim::Machine& machine) {
-  if (trace.header.machine != machine.name)
-    throw InputError("--trace", "was measured on '" + trace.header.machine + "', and " + machine.name +
-                                    " is asked about; give its own machine file, or leave --trace out");
-  for (const TraceStep& step : trace.steps)
-    if (!same_but_for_kv_heads(step.model, model))
-      throw InputError("--trace", "was measured with " + step.model.name + ", whose layers are not those of " +
-                                      model.name + "; leave --trace out");
-}
-
-// Of the steps that can be true.
-[[nodiscard]] MeasuredRegret measured_regret(const sim::ServingCase& serving, const Trace& trace) {
-  const sim::Machine& machine = serving.machine;
-  require_own(trace, serving.model, machine);
-  const std::vector<sim::FloorViolation> violations = sim::floor_violations(machine, trace.steps);
-  std::vector<TraceStep> accepted;
-  for (const std::size_t row : believed_rows(violations, trace.steps.size())) accepted.push_back(trace.steps[row]);
-  return {sim::decision_regret(sim::measured_choices(machine, accepted)), refusal_lines(violations, trace)};
-}
-
 // What the offered devices are to do, as a scenario of the deployment that is chosen.
 [[nodiscard]] FleetChoice take_fleet(RecommendationQuestion& question, const sim::Machine& machine,
                                      const ModelShape& model, const RequestWorkload& workload) {
@@ -239,9 +215,11 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
   const EngineOptions options = resolve_options(scenario, model, machine);
   const StackLimits own = stack_limits(model, options, machine).front();
   if (!own.why_not.empty()) throw InputError(scenario.file, own.why_not);
+  FleetOffer offer = *question.offer;
+  offer.one_replica_a_server = machine.kind == lower::DeviceKind::cpu;
   FleetChoice fleet = choose_fleet(
       {.scenario = scenario,
-       .offer = *question.offer,
+       .offer = offer,
        .kv_dtypes = question.kv_cache_dtype ? std::vector{*question.kv_cache_dtype} : known_kv_dtypes(own, machine),
        .block_size = question.block_size,
        .sequences = question.sequences,
@@ -249,18 +227,17 @@ void require_own(const Trace& trace, const ModelShape& model, const sim::Machine
        .count_requests = question.count_requests},
       machine, model, workload);
   const Layout& layout = fleet.choice();
-  scenario.deployment.tensor_parallel_size = layout.devices.tensor_parallel_size;
-  scenario.deployment.pipeline_parallel_size = layout.devices.pipeline_parallel_size;
-  scenario.deployment.experts = layout.devices.experts;
+  set_replica(layout.devices, scenario.deployment);
   scenario.deployment.data_parallel_size = layout.replicas;
   question.kv_cache_dtype = layout.setting.kv_cache_dtype;
   return fleet;
 }
 
-// Where the machine says how many devices a server has, the offer says otherwise.
+// Servers may have fewer devices than the machine's file says; a link joins no more than it does.
 [[nodiscard]] sim::Machine offered_machine(const RecommendationQuestion& question, const std::string& name) {
   sim::Machine machine = resolve_machine(question.scenario, name);
-  if (question.offer && machine.kind != lower::DeviceKind::cpu) machine.peers = question.offer->devices - 1;
+  if (question.offer && machine.kind != lower::DeviceKind::cpu && machine.peers)
+    machine.peers = std::min(*machine.peers, question.offer->devices - 1);
   return machine;
 }
 
@@ -303,6 +280,7 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   const RequestWorkload workload = resolve_requests(question.scenario, model);
   if (question.offer) result.fleet = take_fleet(question, machine, model, workload);
   result.any_kv_heads = question.any_kv_heads;
+  result.kv_dtype_asked = asked.kv_cache_dtype.has_value();
   result.slo_share = question.scenario.slo.share;
   result.serving =
       serving_case(question.scenario, machine, model, mean_load(workload, question.scenario.slo, question.sequences));

@@ -8,11 +8,11 @@
 #include "config/scenario_file.hpp"
 #include "model/trace.hpp"
 #include "sim/calibration/confidence.hpp"
-#include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"
 #include "study/decide/expected_service.hpp"
 #include "study/decide/fleet.hpp"
 #include "study/decide/measured_accuracy.hpp"
+#include "study/decide/measured_regret.hpp"
 #include "study/decide/serving_decision.hpp"
 #include "study/decide/speculation_advice.hpp"
 #include "study/decide/stack_limits.hpp"
@@ -37,12 +37,6 @@ struct StackChoice {
   std::optional<Candidate> best;
 };
 
-// What following the predictions costs over the steps of a trace.
-struct MeasuredRegret {
-  std::optional<sim::Regret> regret;  // nothing where no two choices were measured on the same workloads
-  std::vector<std::string> refused;   // steps that cannot be true, and why
-};
-
 // Of one replica; the others are alike.
 struct Recommendation {
   sim::ServingCase serving;
@@ -52,6 +46,7 @@ struct Recommendation {
   Decision kv_heads;                      // every number of them, the most first: what other group sizes would bring
   std::optional<AccuracyCurve> accuracy;  // where the scenario names it
   bool any_kv_heads = false;              // speed alone decides
+  bool kv_dtype_asked = false;
   sim::Setting setting;
   sim::Served served;
   Seconds step;  // decode, at the mean context

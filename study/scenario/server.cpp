@@ -49,7 +49,13 @@ sim::SimulatedServer resolve_server(const config::Scenario& scenario, sim::Machi
   require_runnable(server, scenario.file);
   if (decoding != nullptr) {
     const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::decode);
-    require_served(*decoding, sim::part_of_layers(devices, *decoding, server.model, server.options), server.options);
+    try {
+      require_served(*decoding, sim::part_of_layers(devices, *decoding, server.model, server.options), server.options);
+    } catch (const InputError& error) {
+      throw InputError("deployment.decode.machine " + decoding->name, std::string(error.what()) +
+                                                                          "; both pools run with the same sizes: --set "
+                                                                          "kv_cache.block_size=...");
+    }
   }
   if (server.few_heads) {
     const sim::ReplicaDevices devices = server.deployment.of(ReplicaRole::both);
