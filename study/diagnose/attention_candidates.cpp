@@ -11,6 +11,7 @@ namespace {
 
 // What one workgroup may have under way: from a line, where each load waits for the one before and for what is done
 // with it, which is taken to be as long again, to 16 bytes for each lane of four waves.
+// Both are assumptions.
 constexpr double kRoundTrips = 2;
 constexpr double kMostInFlight = 16.0 * 4;  // bytes per lane of a wave
 
@@ -119,8 +120,8 @@ void add_no_cache(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>
 // Of a prompt: a kernel that waits for each tile; and scores of 4 bytes that are written, scaled and masked, and read
 // (stacks/llama.cpp-hip.yaml: bytes_per_score).
 void add_prompt_attention(std::vector<CauseCandidate>& found) {
-  constexpr double kMostSlowdown = 20;
-  constexpr double kBytesPerScore = 16;
+  constexpr double kMostSlowdown = 20;   // times: an assumption
+  constexpr double kBytesPerScore = 16;  // F32, of a pair of tokens and a query head: bytes_per_score of that stack
   found.push_back({.cause = Cause::slow_attention,
                    .least = kLeastSlowdown,
                    .most = kMostSlowdown,

@@ -18,6 +18,8 @@ bool DiagnosisEvidence::is_python() const {
 }
 
 LaunchTimes launch_times(const DiagnosisEvidence& evidence) {
+  // Kernels for one of the plan's, and seconds of a launch: assumptions; that of a fast host leans on the source of
+  // host.per_kernel in stacks/vllm-cuda.yaml.
   constexpr double kUnfused = 4;
   if (!evidence.is_python()) return {2e-6, 10e-6};
   return {5e-6, 25e-6 * (evidence.any().machine().stack.kernels_per_op > 1 ? 1 : kUnfused)};

@@ -9,6 +9,9 @@
 //   1      nothing speaks for or against it
 //   1/4    something would have to be wrong that the program prevents or reports
 //
+// Where the figures say how much a cause adds, the amount is 1 and is taken to be known to a factor of two: 0.5 to 2.
+// That and the odds are assumptions.
+//
 // All are stated here, for all machines and programs alike; none is fitted to a case.
 #pragma once
 

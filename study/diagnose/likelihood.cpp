@@ -8,10 +8,9 @@
 namespace dculab::study {
 namespace {
 
-constexpr int kAmounts = 64;  // of each candidate
-constexpr double kNoise = 0.05;
-constexpr double kPairOdds = 0.1;
-constexpr double kLargestUnknown = 1000;
+constexpr int kAmounts = 64;              // of each candidate: their steps are far below the prediction's error
+constexpr double kPairOdds = 0.1;         // a factor: an assumption, two things are seldom wrong at once
+constexpr double kLargestUnknown = 1000;  // times slower: an assumption, beyond it is a mistake of units or worse
 
 // Extra seconds by amount and step.
 using Extras = std::vector<std::vector<double>>;
@@ -39,7 +38,7 @@ struct Measured {
 // A normal density of the logarithms: noise on the diagonal, the prediction's error in common.
 template <class Extra>
 [[nodiscard]] double density(const Measured& measured, const Extra& extra) {
-  constexpr double kVariance = kNoise * kNoise;
+  constexpr double kVariance = kMeasurementNoise * kMeasurementNoise;
   double squares = 0, products = 0, common = 0;
   for (std::size_t step = 0; step < measured.predicted.size(); ++step) {
     const double predicted = measured.predicted[step], all = predicted + extra(step);
@@ -52,7 +51,8 @@ template <class Extra>
   const double spread = 1 + common / kVariance;
   const double distance = squares / kVariance - products * products / (kVariance * kVariance * spread);
   const auto steps = static_cast<double>(measured.predicted.size());
-  return std::exp(-0.5 * distance) / (std::pow(std::sqrt(2 * std::numbers::pi) * kNoise, steps) * std::sqrt(spread));
+  return std::exp(-0.5 * distance) /
+         (std::pow(std::sqrt(2 * std::numbers::pi) * kMeasurementNoise, steps) * std::sqrt(spread));
 }
 
 // A hypothesis, averaged over amounts.
@@ -88,10 +88,12 @@ void add_density(Average& average, const Measured& measured, double density, dou
 
 [[nodiscard]] double of_unknown(const Measured& measured) {
   const double range = std::log(kLargestUnknown);
+  const double below = std::max(2 * measured.log_sigma, kMeasurementNoise);
   double density = 1;
   for (std::size_t step = 0; step < measured.predicted.size(); ++step) {
     const double slower = measured.log_measured[step] - std::log(measured.predicted[step]);
-    density *= slower > -2 * measured.log_sigma && slower < range ? 1 / range : 0;
+    const double edge = slower > 0 ? range : below;
+    density *= std::pow(std::min(1.0, edge / std::abs(slower)), 2) / range;
   }
   return density;
 }

@@ -10,7 +10,9 @@
 // A hypothesis has the odds of its candidates, times 1/10 for a pair: two things are seldom wrong at once. How well it
 // fits is averaged over the amounts that its candidates may have, so one that could explain anything is worth less than
 // one that says what must be measured and is right. What is not among them makes each step up to 1000 times slower, any
-// factor as likely as any other on a logarithmic scale, with odds of 1.
+// factor as likely as any other on a logarithmic scale, with odds of 1. Beyond, and below what the prediction's error
+// leaves open, its density falls with the square of the factor's logarithm, slower than that of any candidate: where
+// nothing fits, it is something else.
 #pragma once
 
 #include <span>
@@ -19,6 +21,9 @@
 #include "study/diagnose/candidate.hpp"
 
 namespace dculab::study {
+
+// Of a measured time, as a standard deviation of its logarithm: an assumption.
+inline constexpr double kMeasurementNoise = 0.05;
 
 // What the measurements say of a candidate.
 struct Weighed {

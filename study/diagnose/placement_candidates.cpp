@@ -11,9 +11,9 @@ namespace {
 
 // From DDR4 of two channels, 34 GB/s, half of it reached, to DDR5 of twelve, 460 GB/s.
 constexpr double kLeastHostMemory = 17e9, kMostHostMemory = 460e9;
-// Copies reach from 40 % of the link, pageable or in small pieces, to all of it.
+// Copies reach from 40 % of the link, pageable or in small pieces, to all of it: an assumption.
 constexpr double kLeastLinkShare = 0.4;
-constexpr double kLeastShareElsewhere = 0.02;
+constexpr double kLeastShareElsewhere = 0.02;  // of the weights: an assumption
 // An all-reduce of few bytes over PCIe and host memory: NCCL's and RCCL's take some 20 us at best (tuning_model_0); 500
 // us were seen between V100s (meta-pytorch/gpt-fast issue 111).
 constexpr double kLeastExchange = 20e-6, kMostExchange = 1e-3;

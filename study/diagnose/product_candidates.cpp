@@ -25,7 +25,7 @@ namespace {
 
 // Vector units in F32, four times worse for a kernel without tiles, on tiles of up to 128 rows however few there are.
 [[nodiscard]] double slowest_arithmetic(const StepFacts& facts, const OpTotals& totals) {
-  constexpr double kUntiled = 4, kTileRows = 128;
+  constexpr double kUntiled = 4, kTileRows = 128;  // times, and rows: assumptions
   const sim::Machine& machine = facts.machine();
   const auto f32 = machine.peaks.find(Dtype::f32);
   if (f32 == machine.peaks.end()) return 1;
@@ -107,7 +107,7 @@ void add_widening(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>
                             bits(facts.prediction.options.weights.dtype) < 16;
   const Dtype dtype = facts.prediction.model.dtype;
   const bool is_missing = !is_quantized && !multiplies(facts.machine(), dtype);
-  const double bytes_per_value = is_quantized ? 4 : 8;
+  const double bytes_per_value = is_quantized ? 4 : 8;  // written and read, of 16 and of 32 bits
   CauseCandidate widening{
       .cause = Cause::weights_widened,
       .least = 0.5,
@@ -158,7 +158,7 @@ void add_matrix_cores(const DiagnosisEvidence& evidence, std::vector<CauseCandid
 
 // Unfused, each of the few operations of a kernel reads and writes on its own.
 void add_elementwise(std::vector<CauseCandidate>& found) {
-  constexpr double kMostUnfused = 10;
+  constexpr double kMostUnfused = 10;  // times: an assumption
   found.push_back({.cause = Cause::slow_elementwise,
                    .least = kLeastSlowdown,
                    .most = kMostUnfused,

@@ -81,5 +81,18 @@ TEST_CASE("where nothing fits it is none of them") {
   CHECK(weighing.unknown > 0.99);
 }
 
+// Beyond the factor up to which the unknown is as likely as any, too.
+TEST_CASE("a step that is slower than anything explains is none of them") {
+  const std::vector<CauseCandidate> small{constant(0.01), growing(1e-5)};
+  for (const double times : {500.0, 3000.0, 1e6}) {
+    INFO(times);
+    const Weighing weighing = weigh(std::vector{facts_of(1000, 0.005, 0.005 * times)}, small, 0, kWide);
+    CHECK(weighing.unknown > 0.999);
+    CHECK(weighing.candidates[0].probability < 0.001);
+  }
+  const std::vector<StepFacts> both{facts_of(100, 0.005, 0.001), facts_of(1000, 0.005, 50)};
+  CHECK(weigh(both, small, 1, kWide).unknown > 0.999);
+}
+
 }  // namespace
 }  // namespace dculab::study
