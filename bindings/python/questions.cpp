@@ -60,6 +60,8 @@ void take_step(Keywords& keywords, study::StepQuestion& question) {
   take_step(keywords, question.step);
   keywords.take_count("tensor_parallel_size", question.tensor_parallel_size);
   keywords.take("files", question.files);
+  keywords.take_count("prompt_tokens", question.prompt_tokens);
+  keywords.take_count("output_tokens", question.output_tokens);
   keywords.take("at", question.at);
   keywords.take("tpot", question.tpot);
   keywords.take("tokens_per_second", question.tokens_per_second);

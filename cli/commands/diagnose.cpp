@@ -1,5 +1,6 @@
 // `dculab diagnose`: why a measured step is slower than predicted.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -22,10 +23,27 @@ struct DiagnoseChoices {
   return number_that_is("above 0", [](double value) { return value > 0; });
 }
 
+// A file says which batch and context it is of, and --at may.
+void refuse_idle_places(const CLI::App& command, const study::DiagnosisQuestion& question) {
+  const bool has_figure =
+      question.tokens_per_second != 0 || !question.tpot.empty() || question.prefill_tokens_per_second != 0;
+  const bool lacks_batch = std::ranges::any_of(
+      question.at, [](const std::string& at) { return at.substr(0, at.find('=')).find('x') == std::string::npos; });
+  if (question.files.empty() && question.at.empty()) return;  // nothing was measured
+  refuse_idle(command, "--batch", !has_figure && !lacks_batch, "beside measurements that all name their batch");
+  refuse_idle(command, "--context", !has_figure, "beside measurements that all name their context");
+}
+
 void add_measurements(CLI::App& command, study::DiagnosisQuestion& question) {
   reads(command.add_option("results", question.files,
                            "Results of vllm bench serve, SGLang's bench_serving, GuideLLM, AIPerf or llama-bench, or "
                            "folders of them"));
+  const auto add_length = [&command](const char* option, int& tokens, const char* help) {
+    command.add_option(option, tokens, help)->check(at_least(1));
+  };
+  add_length("--prompt-tokens", question.prompt_tokens,
+             "Of a result whose file does not say it: tokens of each prompt");
+  add_length("--output-tokens", question.output_tokens, "The same of each answer");
   command
       .add_option("--tokens-per-second", question.tokens_per_second,
                   "Measured: tokens generated per second, of all sequences of --batch")
@@ -68,6 +86,7 @@ void add_diagnose(CLI::App& app) {
   command->callback([choices, command] {
     if (choices->question.files.empty() && command->get_option("--model")->count() == 0)
       throw CLI::RequiredError("--model");
+    refuse_idle_places(*command, choices->question);
     present::show(present::diagnosis_report(study::diagnose(choices->question)), choices->output);
   });
 }

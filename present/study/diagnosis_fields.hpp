@@ -56,7 +56,9 @@ struct FieldList<study::StepFacts> {
             }),
       field("measured_seconds", "the step, of its measured rate or TPOT", &Self::measured),
       field("slower", "measured over predicted", unit::ratio,
-            [](const Self& step) { return step.measured / step.predicted; }));
+            [](const Self& step) { return step.measured / step.predicted; }),
+      field("pace", "as_predicted: it is in its interval", names_up_to<study::Pace::slower>(),
+            [](const Self& step) { return study::name(study::pace_of(step)); }));
 };
 
 template <>
@@ -118,8 +120,8 @@ struct FieldList<study::Diagnosis> {
             [](const Self& answer) { return answer.at().machine().stack.name; }),
       field("tensor_parallel_size", "devices that share the model", unit::count,
             [](const Self& answer) { return answer.at().prediction.model.tensor_parallel_size; }),
-      field("pace", "as_predicted: every step is in its interval", names_up_to<study::Pace::slower>(),
-            [](const Self& answer) { return study::name(answer.pace); }),
+      field("pace", "of the explained step; as_predicted: every step is in its interval",
+            names_up_to<study::Pace::slower>(), [](const Self& answer) { return study::name(answer.pace); }),
       field("steps", "as they were measured", &Self::steps),
       field("explained_step", "whose gap is explained: an index of `steps`", unit::count, &Self::reference),
       field("gap_seconds", "of it, measured less predicted", [](const Self& answer) { return answer.at().gap(); }),
@@ -128,8 +130,11 @@ struct FieldList<study::Diagnosis> {
       field("unknown", "probability that it is none of these", unit::share, &Self::unknown),
       field("next", "where the two leading causes can be told apart", &Self::next),
       field("ops", "of the explained step", [](const Self& answer) { return present::reported_floors(answer.at()); }),
-      field("warnings", "what makes the figures less than they seem",
-            [](const Self& answer) { return answer.at().prediction.warnings; }));
+      field("warnings", "what makes the figures less than they seem", [](const Self& answer) {
+        std::vector<std::string> all = answer.warnings;
+        all.insert(all.end(), answer.at().prediction.warnings.begin(), answer.at().prediction.warnings.end());
+        return all;
+      }));
 };
 
 }  // namespace dculab

@@ -1,5 +1,8 @@
 #include "present/study/diagnosis_report.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "config/unit_text.hpp"
 #include "present/output/field_csv.hpp"
 #include "present/study/diagnosis_fields.hpp"
@@ -30,29 +33,49 @@ using study::StepFacts;
          config::short_text(facts.measured);
 }
 
-// "TPOT = 20 ms + 42 us per token"
-[[nodiscard]] std::string line_text(Seconds constant, Seconds per_token) {
-  return config::short_text(constant) + (per_token < Seconds{} ? " - " : " + ") +
-         config::short_text(Seconds(std::abs(per_token.value()))) + " for each token of context";
+// "TPOT = 20 ms + 42 us per token"; a slope that changes nothing of the step is 0.
+[[nodiscard]] std::string line_text(Seconds constant, Seconds per_token, const StepFacts& facts) {
+  const bool is_level = facts.rounded(Seconds(std::abs(per_token.value()) * facts.asked.context)) == Seconds{};
+  const Seconds shown = is_level ? Seconds{} : per_token;
+  return config::short_text(constant) + (shown < Seconds{} ? " - " : " + ") +
+         config::short_text(Seconds(std::abs(shown.value()))) + " for each token of context";
 }
 
-[[nodiscard]] std::string context_text(const study::ContextLine& line, const sim::Machine& machine) {
-  std::string text = "over context: " + line_text(line.constant, line.per_token) + "; predicted " +
-                     line_text(line.predicted_constant, line.predicted_per_token);
+[[nodiscard]] std::string context_text(const study::ContextLine& line, const StepFacts& facts) {
+  const sim::Machine& machine = facts.machine();
+  std::string text = "over context: " + line_text(line.constant, line.per_token, facts) + "; predicted " +
+                     line_text(line.predicted_constant, line.predicted_per_token, facts);
   if (line.kv_bandwidth)
     text += "; as KV alone the measured slope is " + config::short_text(*line.kv_bandwidth) + ", " +
             percent(*line.kv_bandwidth / machine.dram().bandwidth, 2) + " of DRAM's peak";
   return text;
 }
 
+// "; 2 of 5 steps slower than predicted, 1 faster"
+[[nodiscard]] std::string other_paces_text(const Diagnosis& diagnosis) {
+  const auto count = [&](study::Pace pace) {
+    return std::ranges::count(diagnosis.steps, pace, [](const StepFacts& each) { return study::pace_of(each); });
+  };
+  const auto slower = count(study::Pace::slower), faster = count(study::Pace::faster);
+  if (slower + faster <= 1) return {};
+  const std::string all = " of " + std::to_string(diagnosis.steps.size()) + " steps";
+  if (faster == 0) return "; " + std::to_string(slower) + all + " slower than predicted";
+  if (slower == 0) return "; " + std::to_string(faster) + all + " faster than predicted";
+  return "; " + std::to_string(slower) + all + " slower than predicted, " + std::to_string(faster) + " faster";
+}
+
 [[nodiscard]] std::string pace_text(const Diagnosis& diagnosis) {
   const StepFacts& facts = diagnosis.at();
+  const std::string where = diagnosis.steps.size() > 1 ? step_text(facts) + ": " : "";
   if (diagnosis.pace == study::Pace::as_predicted)
-    return "as fast as it should be: the measurement is in the prediction's interval";
+    return diagnosis.steps.size() > 1 ? "as fast as it should be: every measurement is in its prediction's interval"
+                                      : "as fast as it should be: the measurement is in the prediction's interval";
   if (diagnosis.pace == study::Pace::faster)
-    return "faster than predicted: the machine or the stack reaches more than its file says; dculab calibrate fits it";
-  return number(facts.measured / facts.predicted, 2) +
-         " times slower than predicted: " + config::short_text(facts.gap()) + " to explain";
+    return where + "faster than predicted" + other_paces_text(diagnosis) +
+           ": the machine or the stack reaches more than its file says; dculab calibrate fits it";
+  return where + number(facts.measured / facts.predicted, 2) +
+         " times slower than predicted: " + config::short_text(facts.gap()) + " to explain" +
+         other_paces_text(diagnosis);
 }
 
 [[nodiscard]] std::string leading_text(const Diagnosis& diagnosis) {
@@ -78,9 +101,10 @@ using study::StepFacts;
                   facts.machine().name + ": " + step_text(facts));
   lines.push_back(times_text(facts));
   lines.push_back(pace_text(diagnosis));
-  if (diagnosis.over_context) lines.push_back(context_text(*diagnosis.over_context, facts.machine()));
+  if (diagnosis.over_context) lines.push_back(context_text(*diagnosis.over_context, facts));
   if (!diagnosis.explanations.empty()) lines.push_back(leading_text(diagnosis));
   if (diagnosis.next) lines.push_back(next_text(*diagnosis.next));
+  for (const std::string& warning : diagnosis.warnings) lines.push_back("warning: " + warning);
   for (const std::string& warning : facts.prediction.warnings) lines.push_back("warning: " + warning);
   return lines;
 }
@@ -123,7 +147,8 @@ using study::StepFacts;
   for (const Explanation& each : diagnosis.explanations) {
     const std::string cause(study::name(each.cause));
     table.rows.push_back({cause, std::string(study::name(each.verdict)), percent(each.share, 2),
-                          config::short_text(each.explains), config::short_text(each.most)});
+                          config::short_text(diagnosis.at().rounded(each.explains)),
+                          config::short_text(diagnosis.at().rounded(each.most))});
     if (each.verdict <= CauseVerdict::possible)
       table.notes.push_back(cause + ": " + std::string(study::meaning(each.cause)) + ". Evidence: " + each.evidence +
                             ". Try: " + each.what_to_try);

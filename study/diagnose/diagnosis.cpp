@@ -10,12 +10,14 @@
 #include "model/folder/model_config.hpp"
 #include "study/diagnose/candidate.hpp"
 #include "study/diagnose/context_line.hpp"
+#include "study/diagnose/contradictions.hpp"
 #include "study/diagnose/likelihood.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::study {
 namespace {
 
+// Where words for shares and probabilities begin: conventions, explained in diagnosis.hpp.
 constexpr double kLikely = 0.5, kPossible = 0.05;
 constexpr double kNegligible = 0.1;      // of the gap
 constexpr double kContradicted = 0.005;  // probability
@@ -46,15 +48,21 @@ void refuse_impossible(const StepFacts& facts) {
                      : "the length of the prompt, and whether a cached prefix was counted"));
 }
 
-[[nodiscard]] Pace pace_of(std::span<const StepFacts> steps, const StepFacts& reference) {
-  const auto is_inside = [](const StepFacts& facts) {
-    return low_of(facts) <= facts.measured && facts.measured <= high_of(facts);
+[[nodiscard]] std::size_t reference_of(std::span<const StepFacts> steps) {
+  const auto comes_before = [](const StepFacts& one, const StepFacts& other) {
+    const Pace pace = pace_of(one), other_pace = pace_of(other);
+    if (pace != other_pace) return pace < other_pace;
+    return pace == Pace::faster ? one.gap() > other.gap() : one.gap() < other.gap();
   };
-  if (std::ranges::all_of(steps, is_inside)) return Pace::as_predicted;
-  return reference.measured > high_of(reference) ? Pace::slower
-         : std::ranges::all_of(steps, [](const StepFacts& facts) { return facts.measured <= high_of(facts); })
-             ? Pace::faster
-             : Pace::slower;
+  return static_cast<std::size_t>(std::ranges::max_element(steps, comes_before) - steps.begin());
+}
+
+// Weights of floating point have no groups that could be out of order.
+void refuse_idle_act_order(const StepFacts& facts) {
+  const Dtype dtype = facts.prediction.options.weights.dtype;
+  if (is_integer(dtype)) return;
+  throw InputError("--desc-act", "is of GPTQ checkpoints, but the weights of " + facts.prediction.whole.name + " are " +
+                                     std::string(name(dtype)) + "; leave it out, or give --weights gptq-int4");
 }
 
 // Of GPTQ checkpoints, where the question does not say.
@@ -90,7 +98,7 @@ void read_act_order(DiagnosisQuestion& question) {
   const StepFacts& facts = diagnosis.at();
   if (found.most < facts.gap()) {
     const bool is_close = weighed.share >= kPossible && found.most > facts.gap() * (low_of(facts) / high_of(facts));
-    return "adds at most " + config::short_text(found.most) + " of " + config::short_text(facts.gap()) +
+    return "adds at most " + config::short_text(facts.rounded(found.most)) + " of " + config::short_text(facts.gap()) +
            (is_close ? ", at its limit (" + found.limit + "); the prediction's interval leaves the rest open" : "") +
            because;
   }
@@ -192,18 +200,25 @@ std::string_view name(CauseVerdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
+Pace pace_of(const StepFacts& facts) {
+  if (facts.measured > high_of(facts)) return Pace::slower;
+  return facts.measured < low_of(facts) ? Pace::faster : Pace::as_predicted;
+}
+
 Diagnosis diagnose(DiagnosisQuestion question) {
-  const std::vector<MeasuredStep> measured = measured_steps(question);
+  Measurements measured = measured_steps(question);
+  const bool states_act_order = !question.desc_act.empty();
   read_act_order(question);
   Diagnosis diagnosis;
-  for (const MeasuredStep& step : measured) {
+  for (const MeasuredStep& step : measured.steps) {
     diagnosis.steps.push_back(step_facts(question, step));
     refuse_impossible(diagnosis.steps.back());
   }
-  diagnosis.reference = static_cast<std::size_t>(
-      std::ranges::max_element(diagnosis.steps, {}, [](const StepFacts& facts) { return facts.gap(); }) -
-      diagnosis.steps.begin());
-  diagnosis.pace = pace_of(diagnosis.steps, diagnosis.at());
+  if (states_act_order) refuse_idle_act_order(diagnosis.steps.front());
+  diagnosis.warnings = std::move(measured.warnings);
+  for (std::string& warning : falling_times(diagnosis.steps)) diagnosis.warnings.push_back(std::move(warning));
+  diagnosis.reference = reference_of(diagnosis.steps);
+  diagnosis.pace = pace_of(diagnosis.at());
   diagnosis.over_context = context_line(diagnosis.steps);
   if (diagnosis.pace == Pace::slower) explain(question, diagnosis);
   return diagnosis;

@@ -15,11 +15,12 @@
 namespace dculab::study {
 
 enum class Pace : std::uint8_t {
-  as_predicted,  // every step is in its 90 % interval
+  as_predicted,  // in its 90 % interval
   faster,        // than the interval, and slower than the floor
   slower,
 };
 [[nodiscard]] std::string_view name(Pace pace);
+[[nodiscard]] Pace pace_of(const StepFacts& facts);
 
 // likely: half of the gap or more; possible: a twentieth; excluded: it can add less than a tenth of the gap, or the
 // measurements contradict it.
@@ -55,12 +56,15 @@ struct NextMeasurement {
 
 struct Diagnosis {
   std::vector<StepFacts> steps;
-  std::size_t reference = 0;  // the step whose gap is explained: the one with the largest
-  Pace pace = Pace::as_predicted;
+  // The step that the verdict is about, whose gap is explained: of the slower ones, or else of the faster ones, or else
+  // of all, that with the largest gap.
+  std::size_t reference = 0;
+  Pace pace = Pace::as_predicted;  // of it; others may be faster where it is slower
   std::optional<ContextLine> over_context{};
   std::vector<Explanation> explanations{};  // where it is slower, the largest share first
   double unknown = 0;                       // probability that it is none of these
   std::optional<NextMeasurement> next{};
+  std::vector<std::string> warnings{};  // of the measurements
 
   [[nodiscard]] const StepFacts& at() const { return steps[reference]; }
 };

@@ -38,6 +38,8 @@ struct StepFacts {
 
   [[nodiscard]] Seconds gap() const { return measured - predicted; }
   [[nodiscard]] const sim::Machine& machine() const { return prediction.machine; }
+  // 0 for a part that is below what is known of the predicted step, a ten-thousandth; else the part.
+  [[nodiscard]] Seconds rounded(Seconds part) const { return part < 1e-4 * predicted ? Seconds{} : part; }
   // Scripts on a framework may keep no KV cache, or copy it; programs that serve have one that stays where it is.
   [[nodiscard]] bool may_lack_cache() const;
   // Distinct weights that the step reads.

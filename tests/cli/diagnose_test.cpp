@@ -51,6 +51,22 @@ TEST_CASE("what cannot be, and what says nothing, is refused") {
   refused({"--desc-act", "perhaps"}, "--desc-act");
   refused({"--tpot", "20"}, "has no unit");
   refused({"--prefill-tokens-per-second", "100", "--tpot", "20ms"}, "one at a time");
+  refused({"--at", "8x500=40ms", "--batch", "4"}, "--batch: does nothing");
+  refused({"--at", "500=40ms", "--context", "8"}, "--context: does nothing");
+  refused({"--tpot", "40ms", "--prompt-tokens", "8"}, "--prompt-tokens");
+}
+
+TEST_CASE("of steps of several paces the verdict names its own and counts the others") {
+  const Finished done = run_dculab({"diagnose", "--model", "llama-3-8b", "--machine", "mi50", "--stack", "vllm-triton",
+                                    "--at", "500=200ms", "--at", "2000=20ms", "--at", "64x500=60ms"});
+  CHECK_THAT(done.out, ContainsSubstring("decode, batch 1, context 500: ") &&
+                           ContainsSubstring("to explain; 1 of 3 steps slower than predicted, 1 faster"));
+}
+
+TEST_CASE("a step far beyond every cause is none of them, and parts are rounded to what is known") {
+  const Finished done = run_dculab(diagnose({"--tpot", "25s"}));
+  CHECK_THAT(done.out, ContainsSubstring("none of the known causes explains it (100 % likely)"));
+  CHECK_THAT(done.out, !ContainsSubstring("e-"));
 }
 
 }  // namespace

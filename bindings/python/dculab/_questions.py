@@ -144,6 +144,8 @@ def diagnose(
     tpot: float | None = None,
     at: Mapping[int | tuple[int, int], float] | None = None,
     prefill_tokens_per_second: float | None = None,
+    prompt_tokens: int | None = None,
+    output_tokens: int | None = None,
     stack: StackLike | None = None,
     phase: str = "decode",
     batch: int = 1,
@@ -162,7 +164,8 @@ def diagnose(
 
     Measured: `tokens_per_second` of all sequences of `batch`; `tpot`, seconds per token of one; `at`: seconds per token by
     context, or by (batch, context); `prefill_tokens_per_second` of prompts of `context` tokens; `files`: results of
-    benchmark tools. `enforce_eager`: kernels are launched one by one; `desc_act`: GPTQ's act-order; None: not known.
+    benchmark tools; `prompt_tokens` and `output_tokens` of their requests where a file lacks them. `enforce_eager`:
+    kernels are launched one by one; `desc_act`: GPTQ's act-order; None: not known.
     """
     named = _Named(set)
     if model is not None:
@@ -178,6 +181,8 @@ def diagnose(
         tpot=None if tpot is None else f"{tpot!r} s",
         at=_per_token(at),
         prefill_tokens_per_second=None if prefill_tokens_per_second is None else float(prefill_tokens_per_second),
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
         phase=phase,
         batch=batch,
         context=context,

@@ -198,5 +198,55 @@ TEST_CASE("amounts add up") {
   }
 }
 
+TEST_CASE("the verdict is about a slower step where there is one") {
+  DiagnosisQuestion question = llama_on("mi50", "vllm-triton");
+  const StepFacts small = step_facts(question, 1, 500), large = step_facts(question, 64, 500);
+  const auto at_batch = [](int batch, Seconds time) {
+    return std::to_string(batch) + "x500=" + config::exact_number(1000 * time.value()) + "ms";
+  };
+  // A large step inside its interval has a larger gap than a small one that is too slow.
+  question.at = {at_batch(64, 1.05 * large.predicted), at_batch(1, 5 * small.predicted)};
+  Diagnosis diagnosis = diagnose(question);
+  CHECK(diagnosis.pace == Pace::slower);
+  CHECK(diagnosis.at().asked.batch == 1);
+  const Seconds early = 0.98 * large.prediction.confidence.low;
+  REQUIRE(early > large.floor);
+  question.at = {at_batch(64, early), at_batch(1, 5 * small.predicted)};
+  diagnosis = diagnose(question);
+  CHECK(diagnosis.pace == Pace::slower);
+  CHECK(pace_of(diagnosis.steps.front()) == Pace::faster);
+  question.at = {at_batch(64, early), at_batch(1, small.predicted)};
+  diagnosis = diagnose(question);
+  CHECK(diagnosis.pace == Pace::faster);
+  CHECK(diagnosis.at().asked.batch == 64);
+}
+
+TEST_CASE("a time that falls while its prediction grows is told") {
+  DiagnosisQuestion question = llama_on("mi210", "vllm");
+  question.at = {"128=90ms", "2048=30ms", "8x2048=20ms"};
+  const auto warnings = diagnose(question).warnings;
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[0], ContainsSubstring("gets faster with context, 90 ms at batch 1, context 128 and 30 ms"));
+  CHECK_THAT(warnings[1], ContainsSubstring("gets faster with batch, 30 ms at batch 1, context 2048 and 20 ms"));
+  question.at = {"128=30ms", "2048=29ms"};  // noise
+  CHECK(diagnose(question).warnings.empty());
+}
+
+TEST_CASE("act-order of weights that have no groups is refused") {
+  DiagnosisQuestion question = llama_on("mi210", "vllm");
+  question.tpot = "40ms";
+  question.desc_act = "yes";
+  CHECK_THROWS_WITH(diagnose(question), ContainsSubstring("--desc-act: is of GPTQ checkpoints"));
+  question.step.weights = "gptq-int4";
+  CHECK_FALSE(diagnose(question).explanations.empty());
+}
+
+TEST_CASE("a part below what is known of a step is none") {
+  StepFacts facts;
+  facts.predicted = Seconds(0.01);
+  CHECK(facts.rounded(Seconds(6.53e-14)) == Seconds{});
+  CHECK(facts.rounded(Seconds(2e-6)) == Seconds(2e-6));
+}
+
 }  // namespace
 }  // namespace dculab::study
