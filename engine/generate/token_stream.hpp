@@ -41,6 +41,7 @@ class TokenStream {
   // For the engine. Never waits for whoever reads.
   void add(std::span<const TokenId> tokens, FinishReason finish_reason, int num_cached_tokens) {
     const std::lock_guard lock(mutex_);
+    if (news_.has_ended) return;  // told to stop while the step ran
     news_.tokens.insert(news_.tokens.end(), tokens.begin(), tokens.end());
     news_.finish_reason = finish_reason;
     news_.has_ended = finish_reason != FinishReason::none;

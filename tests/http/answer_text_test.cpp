@@ -96,3 +96,14 @@ TEST_CASE("the token that stops a request is counted, and is no text", "[http]")
   REQUIRE(answer.tokens == static_cast<int>(tokens.size()));
   REQUIRE(answer.finish_reason == "stop");
 }
+
+TEST_CASE("a stream that has been told to end keeps its failure", "[http]") {
+  engine::TokenStream stream(1);
+  stream.add(std::vector<TokenId>{3}, FinishReason::none, 0);
+  stream.end("the server is stopping");
+  stream.add(std::vector<TokenId>{4}, FinishReason::none, 0);  // of the step that ran
+  const engine::StreamNews news = stream.wait(std::chrono::milliseconds(0));
+  REQUIRE(news.has_ended);
+  REQUIRE(news.failure == "the server is stopping");
+  REQUIRE(news.tokens == std::vector<TokenId>{3});
+}
