@@ -105,7 +105,8 @@ Answer::~Answer() {
 
 AnswerPiece Answer::next(std::chrono::milliseconds most) {
   const engine::StreamNews news = stream_->wait(most);
-  if (news.has_ended && news.finish_reason == FinishReason::none) throw ApiError(500, news.failure);
+  if (news.has_ended && news.finish_reason == FinishReason::none)
+    throw ApiError(engine_.thrown() ? 500 : 503, news.failure);
   if (!news.tokens.empty()) cached_tokens_ = news.num_cached_tokens;
   AnswerPiece piece = text_.add(news);
   tokens_ += piece.tokens;

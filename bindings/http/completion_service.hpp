@@ -46,7 +46,8 @@ class Answer {
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
 
-  // Waits for text, at most so long. Throws ApiError with status 500 where the engine has stopped.
+  // Waits for text, at most so long. Throws ApiError where the engine has stopped: with status 500 where it failed,
+  // with 503 where it was told to.
   [[nodiscard]] AnswerPiece next(std::chrono::milliseconds most);
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 

@@ -14,7 +14,7 @@ struct HttpOptions {
   std::string host = "127.0.0.1";
   int port = 8000;  // 0: any that is free
   std::size_t most_body_bytes = std::size_t{16} << 20;
-  std::size_t most_connections = 1344;  // that are served at a time
+  std::size_t most_connections = 1344;  // that are served at a time; others are refused with status 503
   std::string version{};
 };
 

@@ -1,8 +1,5 @@
 #include "bindings/http/serve.hpp"
 
-#include <sys/resource.h>
-#include <sys/select.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -11,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "bindings/http/serving_limits.hpp"
 #include "core/error.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/generate/generator.hpp"
@@ -92,14 +90,6 @@ void read_chat(const fs::path& folder, ServedModel& model) {
   };
 }
 
-// The library waits with select(), which knows no descriptor above 1023; further connections wait in the kernel.
-void limit_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= FD_SETSIZE) return;
-  limit.rlim_cur = FD_SETSIZE;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // A token takes some 4 bytes of text, or 7 as a number; JSON may write a character in 6. What many clients send at a
 // time must fit into memory.
 [[nodiscard]] std::size_t body_limit(const ServedModel& model) {
@@ -112,52 +102,76 @@ void limit_descriptors() {
   return "http://" + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-}  // namespace
-
-void serve(const ServeQuestion& question, const std::function<void(const ServerReady&)>& on_ready) {
-  Opened opened = open(question);
-  const ServedModel& model = opened.model;
-  StepHistory steps(question.machine, pricer(question, opened.options));
-  ServerMetrics metrics(model.name, model.max_model_len, opened.options.enable_prefix_caching);
-  std::function<void()> stop_server;  // set before anything can fail
-  std::mutex stopping;
-  engine::AsyncEngine engine(
-      [&opened] {
-        engine::OpenModel open = engine::open_model(std::move(opened.weights), opened.options, opened.asked);
-        open.executor->set_op_timing(engine::OpTiming::off);
-        return open;
-      },
-      opened.options, opened.options.max_num_seqs + question.most_waiting,
-      {.on_tokens = [&metrics](const Sequence& sequence, int count) { metrics.saw_tokens(sequence, count); },
-       .on_step = [&steps](const ServedStep& step) { steps.add(step); }},
-      [&] {
-        const std::lock_guard lock(stopping);
-        if (stop_server) stop_server();
-      });
-  CompletionService service(model, engine, metrics);
-  limit_descriptors();
+[[nodiscard]] HttpOptions http_options(const ServeQuestion& question, const ServedModel& model,
+                                       const ServingLimits& limits) {
   HttpOptions http = question.http;
   http.most_body_bytes = body_limit(model);
-  http.most_connections = static_cast<std::size_t>(engine.most_requests()) + 64;  // some are left to refuse others
-  HttpServer server(service, steps, http);
-  const int port = server.bind();
-  {
-    const std::lock_guard lock(stopping);
-    stop_server = [&server] { server.stop(); };
+  http.most_connections = limits.most_connections;
+  return http;
+}
+
+// Stops a server that is there later than the engine, and goes before it.
+class ServerStop {
+ public:
+  void set(std::function<void()> stop) {
+    const std::lock_guard lock(mutex_);
+    stop_ = std::move(stop);
   }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    if (stop_) stop_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> stop_;
+};
+
+// Takes connections until the server is stopped, by the engine's failure or a signal.
+void take_connections(engine::AsyncEngine& engine, HttpServer& server, ServerStop& stop,
+                      const std::function<void()>& on_ready) {
+  stop.set([&server] { server.stop(); });
   // The signal's own action ends the program: requests end with an error of their own, and connections are closed.
   const files::Undo when_interrupted([&] {
     engine.stop("the server is stopping");
     std::this_thread::sleep_for(kLastWords);
     server.stop();
   });
-  on_ready({.url = url_of(http.host, port), .model = model.name, .no_chat = model.no_chat});
+  on_ready();
   if (!engine.thrown()) server.listen();
-  {
-    const std::lock_guard lock(stopping);
-    stop_server = {};
-  }
+  stop.set({});
   if (const std::exception_ptr thrown = engine.thrown()) std::rethrow_exception(thrown);
+}
+
+}  // namespace
+
+void serve(const ServeQuestion& question, const std::function<void(const ServerReady&)>& on_ready) {
+  if (question.http.host.empty()) throw InputError("--host", "is empty; 0.0.0.0 listens on all addresses");
+  Opened opened = open(question);
+  const ServedModel& model = opened.model;
+  const ServingLimits limits = serving_limits(opened.options.max_num_seqs, question.most_waiting, free_descriptors());
+  StepHistory steps(question.machine, pricer(question, opened.options));
+  ServerMetrics metrics(model.name, model.max_model_len, opened.options.enable_prefix_caching);
+  ServerStop stop;
+  engine::AsyncEngine engine(
+      [&opened] {
+        engine::OpenModel open = engine::open_model(std::move(opened.weights), opened.options, opened.asked);
+        open.executor->set_op_timing(engine::OpTiming::off);
+        return open;
+      },
+      opened.options, limits.most_requests,
+      {.on_tokens = [&metrics](const Sequence& sequence, int count) { metrics.saw_tokens(sequence, count); },
+       .on_step = [&steps](const ServedStep& step) { steps.add(step); }},
+      [&stop] { stop.stop(); });
+  CompletionService service(model, engine, metrics);
+  HttpServer server(service, steps, http_options(question, model, limits));
+  const int port = server.bind();
+  take_connections(engine, server, stop, [&] {
+    on_ready({.url = url_of(question.http.host, port),
+              .model = model.name,
+              .no_chat = model.no_chat,
+              .fewer_wait = limits.less_than_asked});
+  });
 }
 
 }  // namespace dculab::http

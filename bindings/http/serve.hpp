@@ -20,12 +20,13 @@ struct ServeQuestion {
 
 struct ServerReady {
   std::string url, model;
-  std::string no_chat;  // why there is no chat; empty: there is
+  std::string no_chat;     // why there is no chat; empty: there is
+  std::string fewer_wait;  // why fewer requests wait than were asked for; empty: they do not
 };
 
 // Serves until the program is told to end. `on_ready` is called once connections are taken. Throws InputError for a
-// folder that cannot be served, a machine that cannot be priced, and a port that cannot be had; and what the engine
-// throws.
+// folder that cannot be served, a machine that cannot be priced, an address that cannot be listened on, and more
+// sequences than the process may open descriptors; and what the engine throws.
 void serve(const ServeQuestion& question, const std::function<void(const ServerReady&)>& on_ready);
 
 }  // namespace dculab::http

@@ -23,6 +23,7 @@ struct ServeChoices {
 
 void say_ready(const http::ServerReady& ready) {
   if (!ready.no_chat.empty()) std::cerr << printable("no chat: " + ready.no_chat) << '\n';
+  if (!ready.fewer_wait.empty()) std::cerr << ready.fewer_wait << '\n';
   present::print(printable("serving " + ready.model + " on " + ready.url) + "\n");
   present::check_standard_output();
 }

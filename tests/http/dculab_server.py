@@ -13,9 +13,9 @@ import urllib.parse
 class Server:
     """Runs on a free port until the `with` block ends."""
 
-    def __init__(self, program: str, model: str, *options: str):
+    def __init__(self, program: str, model: str, *options: str, prefix: list[str] = ()):
         self.process = subprocess.Popen(
-            [program, "serve", "--model", model, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*prefix, program, "serve", "--model", model, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
         match = re.fullmatch(r"serving (\S+) on (http://(\S+):(\d+))\n", line)

@@ -4,8 +4,10 @@ Usage: server_test.py PROGRAM SOURCE_DIR
 """
 
 import concurrent.futures
+import gzip
 import json
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -113,6 +115,64 @@ def check_refusals(server: Server):
     assert server.ask("GET", "/v1/completions")[0] in (404, 405)
 
 
+def answer_to(server: Server, *pieces: bytes) -> bytes:
+    """All that comes back, until the server closes the connection."""
+    with socket.create_connection((server.host, server.port), timeout=60) as client:
+        for piece in pieces:
+            try:
+                client.sendall(piece)
+            except ConnectionError:
+                break
+        answer = b""
+        while got := client.recv(65536):
+            answer += got
+    return answer
+
+
+def check_bodies(server: Server):
+    """The limit of 1 MiB holds for bodies as they are unpacked, in chunks and at any path; a form's type changes nothing."""
+    padded = json.dumps({"prompt": "a", "max_tokens": 2}).encode() + b" " * 100_000
+    for headers in ({"Content-Type": "application/x-www-form-urlencoded"}, {"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}):
+        body = gzip.compress(padded) if "Content-Encoding" in headers else padded
+        assert server.ask("POST", "/v1/completions", body, headers=headers)[0] == 200, headers
+    bomb = gzip.compress(b" " * (256 << 20))
+    before = resident_kib(server)
+    status, headers, body = server.ask("POST", "/v1/completions", bomb, headers={"Content-Encoding": "gzip"})
+    assert status == 413 and headers["Connection"] == "close" and "1048576 bytes" in json.loads(body)["error"]["message"], (status, body)
+    for path, status in (("/v1/completions", b"413"), ("/nothing", b"404")):
+        head = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" % path.encode()
+        chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
+        answer = answer_to(server, head, *[chunk] * 200)
+        assert answer == b"" or answer.split()[1] == status, answer[:200]
+        answer = answer_to(server, head, *[chunk] * 2)
+        assert answer.split()[1] == status, answer[:200]
+    small = b"%x\r\n%s\r\n0\r\n\r\n" % (len(padded), padded)
+    answer = answer_to(server, b"POST /v1/completions HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + small)
+    assert answer.startswith(b"HTTP/1.1 200 "), answer[:200]
+    assert resident_kib(server) < before + (64 << 10), (before, resident_kib(server))
+    form = b"--x\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na\r\n--x--\r\n"
+    assert server.ask("POST", "/v1/completions", form, headers={"Content-Type": "multipart/form-data; boundary=x"})[0] == 415
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert server.ask(method, "/v1/completions", padded)[0] == 404
+    assert answer_to(server, b"POST /v1/completions HTTP/1.1\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+
+
+def resident_kib(server: Server) -> int:
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def check_ranges(server: Server):
+    """No part of an answer is had."""
+    whole = {"Range": "bytes=0-1"}
+    status, _, body = server.ask("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2}, headers=whole)
+    assert status == 200 and json.loads(body)["usage"], (status, body)
+    status, _, body = server.ask("POST", "/v1/completions", bench_request(server, "a"), headers=whole)
+    assert status == 200 and body.endswith(b"data: [DONE]\n\n"), (status, body)
+    for since in ("x", "-1", "99999999999999999999"):
+        assert json.loads(server.get("/steps?since=" + since))["steps"], since
+
+
 def check_bad_clients(server: Server):
     """Bytes that are no HTTP, requests that never end, clients that go: the server serves on."""
     idle = []
@@ -195,6 +255,58 @@ def check_long_wait():
         assert all(result["done"] for result in results)
 
 
+def check_many_clients():
+    """1,100 that stream at a time, at the defaults: all are served, and pages answer meanwhile."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+    with Server(PROGRAM, MODEL) as server:
+        body = json.dumps(bench_request(server, "Long", 900)).encode()
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+        clients = [socket.create_connection((server.host, server.port), timeout=60) for _ in range(1100)]
+        for client in clients:
+            client.sendall(head + body)
+        end = time.monotonic() + 60
+        while server.metric("num_requests_running") + server.metric("num_requests_waiting") < 1100:
+            assert time.monotonic() < end, server.get("/metrics")
+            time.sleep(0.1)
+        begin = time.monotonic()
+        assert server.get("/health") == "" and time.monotonic() - begin < 10
+        assert sum(client.recv(15) == b"HTTP/1.1 200 OK" for client in clients) == 1100
+        for client in clients:
+            client.close()
+        server.wait_until_empty()
+
+
+def check_few_descriptors():
+    """Where the system allows few, fewer requests wait, and connections above the limit are refused at once."""
+    with Server(PROGRAM, MODEL, "--max-num-seqs", "4", prefix=["prlimit", "--nofile=200:200"]) as server:
+        idle = [socket.create_connection((server.host, server.port), timeout=20) for _ in range(150)]
+        refused = [client.recv(4096) for client in idle[-10:]]
+        assert all(answer.startswith(b"HTTP/1.1 503 ") and b"Retry-After: 1" in answer and b'"error"' in answer for answer in refused), refused
+        for client in idle:
+            client.close()
+        end = time.monotonic() + 20
+        while server.ask("GET", "/health")[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        server.process.terminate()
+        assert "may wait, not 1024" in server.process.stderr.read()
+
+
+def check_whole_answers_at_the_end():
+    """Requests that do not stream are told by the status that the server is stopping."""
+    with Server(PROGRAM, MODEL) as server:
+        def ask(_):
+            status, headers, body = server.ask("POST", "/v1/completions", {"prompt": "Long", "max_tokens": 1000, "ignore_eos": True})
+            return status, headers.get("Retry-After"), json.loads(body)["error"]["message"]
+
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            answers = pool.map(ask, range(32))
+            while server.metric("num_requests_running") < 32:
+                time.sleep(0.01)
+            server.process.send_signal(signal.SIGTERM)
+            assert set(answers) == {(503, "1", "the server is stopping")}
+
+
 def check_end():
     """A signal ends the server and, with words, whoever is being served."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -215,11 +327,11 @@ def check_end():
 def main() -> int:
     with tempfile.TemporaryDirectory() as name, Server(PROGRAM, MODEL, "--machine", "x86-server") as server:
         check_bench_requests(server, pathlib.Path(name))
-        for check in (check_pages, check_drawn_page, check_answers, check_refusals, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
+        for check in (check_pages, check_drawn_page, check_answers, check_refusals, check_bodies, check_ranges, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
             check(server)
             print(check.__name__, "passed")
         assert server.process.poll() is None
-    for check in (check_full_queue, check_long_wait, check_end):
+    for check in (check_full_queue, check_long_wait, check_many_clients, check_few_descriptors, check_whole_answers_at_the_end, check_end):
         check()
         print(check.__name__, "passed")
     return 0
