@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,7 @@ namespace dculab::http {
 namespace {
 
 constexpr int kLongestSilence = 600;  // s, before a token
-constexpr std::size_t kLongestRefusal = 500;
+constexpr std::size_t kLongestRefusal = 500, kLongestEvent = std::size_t{1} << 20;
 
 [[nodiscard]] Node number(std::int64_t value) {
   Node node;
@@ -45,32 +46,27 @@ constexpr std::size_t kLongestRefusal = 500;
   return node;
 }
 
-// "http://host:8000/v1/" -> "http://host:8000"
-[[nodiscard]] std::string root_of(std::string url) {
-  while (url.ends_with('/')) url.pop_back();
-  if (url.ends_with("/v1")) url.resize(url.size() - 3);
-  if (!url.starts_with("http://") && !url.starts_with("https://")) url.insert(0, "http://");
-  return url;
-}
-
-[[nodiscard]] std::unique_ptr<httplib::Client> connect(const std::string& url) {
-  auto client = std::make_unique<httplib::Client>(root_of(url));
-  if (!client->is_valid()) throw InputError("--server " + url, "is no address of a server: http://HOST:PORT");
+[[nodiscard]] std::unique_ptr<httplib::Client> connect(const ServerLoad& load) {
+  auto client = std::make_unique<httplib::Client>(server_address(load.url).root);
+  if (!client->is_valid()) throw InputError("--server " + load.url, "is no address of a server: http://HOST:PORT");
   client->set_keep_alive(true);
   client->set_tcp_nodelay(true);
   client->set_read_timeout(kLongestSilence);
+  if (!load.api_key.empty()) client->set_default_headers({{"Authorization", "Bearer " + load.api_key}});
   return client;
 }
 
-[[nodiscard]] std::string first_model(const std::string& url) {
-  const httplib::Result answer = connect(url)->Get("/v1/models");
-  if (!answer || answer->status != 200)
-    throw InputError("--server " + url, !answer ? "cannot be reached (" + httplib::to_string(answer.error()) + ")"
-                                                : "has no /v1/models: it is no OpenAI-compatible server");
-  const Node document = parse_json(url + "/v1/models", 1, answer->body);
+[[nodiscard]] std::string first_model(const ServerLoad& load) {
+  const std::string where = "--server " + load.url, path = server_address(load.url).path + "/models";
+  const httplib::Result answer = connect(load)->Get(path);
+  if (!answer) throw InputError(where, "cannot be reached (" + httplib::to_string(answer.error()) + ")");
+  if (answer->status == 401 || answer->status == 403)
+    throw InputError(where, "wants another key; give it in OPENAI_API_KEY or by --api-key");
+  if (answer->status != 200) throw InputError(where, "has no " + path + ": it is no OpenAI-compatible server");
+  const Node document = parse_json(load.url + path, 1, answer->body);
   const Node* data = document.find("data");
   const Node* id = data == nullptr || data->children.empty() ? nullptr : data->children.front().find("id");
-  if (id == nullptr) throw InputError("--server " + url, "names no model; give --served-model-name");
+  if (id == nullptr) throw InputError(where, "names no model; give --served-model-name");
   return id->text;
 }
 
@@ -95,18 +91,22 @@ constexpr std::size_t kLongestRefusal = 500;
   return json_text(body);
 }
 
+// Why a request has no answer. The others go on.
+struct Failure {
+  std::string what;
+};
+
 // One request and its stream.
 class StreamedRequest {
  public:
   StreamedRequest(const ServerLoad& load, std::string body, std::chrono::steady_clock::time_point start)
       : load_(load), start_(start) {
     request_.method = "POST";
-    request_.path = "/v1/completions";
+    request_.path = server_address(load.url).path + "/completions";
     request_.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
     request_.body = std::move(body);
     request_.content_receiver = [this](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
-      receive({data, size});
-      return true;
+      return receive({data, size});
     };
   }
 
@@ -114,10 +114,10 @@ class StreamedRequest {
     seen_.sent = now();
     seen_.prompt_tokens = load_.prompt_tokens;
     const httplib::Result answer = client.send(request_);
-    if (!answer) refuse("breaks off a request (" + httplib::to_string(answer.error()) + ")");
-    if (answer->status != 200) refuse("refuses a request: " + std::to_string(answer->status) + " " + start_of_body_);
-    if (!failure_.empty()) refuse("ends a request: " + failure_);
-    if (seen_.token_times.empty()) refuse("sends no tokens for a request: " + start_of_body_);
+    if (!failure_.empty()) fail("ends a request: " + failure_);
+    if (!answer) fail("breaks off a request (" + httplib::to_string(answer.error()) + ")");
+    if (answer->status != 200) fail("refuses a request: " + std::to_string(answer->status) + " " + start_of_body_);
+    if (seen_.token_times.empty()) fail("sends no tokens for a request: " + start_of_body_);
     if (tokens_) seen_.token_times.resize(std::max(seen_.token_times.size(), *tokens_), seen_.token_times.back());
     return std::move(seen_);
   }
@@ -126,17 +126,23 @@ class StreamedRequest {
   [[nodiscard]] Seconds now() const {
     return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
   }
-  // On one line.
-  [[noreturn]] void refuse(std::string what) const {
+  // On one line, without the key, should the server have repeated it.
+  [[noreturn]] void fail(std::string what) const {
     std::ranges::replace(what, '\n', ' ');
     what.resize(what.find_last_not_of(' ') + 1);
-    throw InputError("--server " + load_.url, what);
+    const std::string& key = load_.api_key;
+    for (std::size_t at = 0; !key.empty() && (at = what.find(key, at)) != std::string::npos;)
+      what.replace(at, key.size(), "***");
+    throw Failure{what};
   }
 
-  void receive(std::string_view piece) {
+  // False where nothing more is to come.
+  [[nodiscard]] bool receive(std::string_view piece) {
     if (start_of_body_.size() < kLongestRefusal)
       start_of_body_ += printable(std::string(piece.substr(0, kLongestRefusal - start_of_body_.size())));
-    events_.add(piece, [this](std::string_view data) { see(data); });
+    if (events_.add(piece, [this](std::string_view data) { see(data); })) return true;
+    failure_ = "an event of the stream is longer than 1 MiB";
+    return false;
   }
 
   void see(std::string_view data) {
@@ -165,11 +171,20 @@ class StreamedRequest {
 
 }  // namespace
 
-void EventReader::add(std::string_view piece, const std::function<void(std::string_view data)>& see) {
-  rest_ += piece;
-  std::erase(rest_, '\r');
+ServerAddress server_address(std::string url) {
+  if (!url.starts_with("http://") && !url.starts_with("https://")) url.insert(0, "http://");
+  while (url.ends_with('/')) url.pop_back();
+  const std::size_t path = url.find('/', url.find("://") + 3);
+  ServerAddress address{.root = url.substr(0, path), .path = path == std::string::npos ? "" : url.substr(path)};
+  if (!address.path.ends_with("/v1")) address.path += "/v1";
+  return address;
+}
+
+bool EventReader::add(std::string_view piece, const std::function<void(std::string_view data)>& see) {
+  const std::size_t seen = rest_.empty() ? 0 : rest_.size() - 1;  // an end may begin with the last byte
+  std::ranges::copy_if(piece, std::back_inserter(rest_), [](char each) { return each != '\r'; });
   std::size_t begin = 0;
-  for (std::size_t end = 0; (end = rest_.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
+  for (std::size_t end = seen; (end = rest_.find("\n\n", end)) != std::string::npos; begin = end += 2) {
     std::string_view event = std::string_view(rest_).substr(begin, end - begin);
     while (event.starts_with('\n')) event.remove_prefix(1);
     if (!event.starts_with("data:")) continue;  // a comment keeps the connection open
@@ -178,41 +193,89 @@ void EventReader::add(std::string_view piece, const std::function<void(std::stri
     see(event);
   }
   rest_.erase(0, begin);
+  return rest_.size() <= kLongestEvent;
 }
 
+namespace {
+
+// The requests of a load, which several threads send.
+class Load {
+ public:
+  Load(const ServerLoad& load, const std::string& model, const LoadProgress& progress)
+      : load_(load), progress_(progress), answered_(static_cast<std::size_t>(load.requests)) {
+    for (int request = 0; request < load.requests; ++request) bodies_.push_back(body_of(load, model, request));
+    start_ = std::chrono::steady_clock::now();
+  }
+
+  // On each thread.
+  void work() {
+    try {
+      const std::unique_ptr<httplib::Client> client = connect(load_);
+      for (int request = next_++; request < load_.requests; request = next_++)
+        send(static_cast<std::size_t>(request), *client);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!thrown_) thrown_ = std::current_exception();
+      next_ = load_.requests;
+    }
+  }
+
+  // Once all threads have ended.
+  void give(config::VllmRun& run) {
+    if (thrown_) std::rethrow_exception(thrown_);
+    if (is_broken())
+      throw InputError("--server " + load_.url,
+                       first_failure_ + (failed_ > 1 ? " (and so for " + std::to_string(failed_) + " requests)" : ""));
+    run.failed = failed_;
+    for (auto& answered : answered_)
+      if (answered) run.requests.push_back(std::move(*answered));
+  }
+
+ private:
+  void send(std::size_t request, httplib::Client& client) {
+    std::string failure;
+    try {
+      answered_[request] = StreamedRequest(load_, std::move(bodies_[request]), start_).send(client);
+    } catch (const Failure& failed) {
+      failure = failed.what;
+    }
+    const std::lock_guard lock(mutex_);
+    if (!failure.empty() && failed_++ == 0) first_failure_ = failure;
+    if (is_broken()) next_ = load_.requests;
+    if (progress_) progress_(static_cast<double>(++ended_) / load_.requests);
+  }
+
+  // More than a tenth has failed: what is left says nothing of the load that was asked for.
+  [[nodiscard]] bool is_broken() const { return failed_ * 10 > load_.requests; }
+
+  const ServerLoad& load_;
+  const LoadProgress& progress_;
+  std::vector<std::string> bodies_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<std::optional<config::VllmRun::Request>> answered_;
+  std::atomic<int> next_ = 0;
+  std::mutex mutex_;
+  int ended_ = 0, failed_ = 0;
+  std::string first_failure_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace
+
 config::VllmRun load_server(const ServerLoad& load, const LoadProgress& progress) {
-  const std::string model = load.served_model.empty() ? first_model(load.url) : load.served_model;
+  const auto is_sent_as_it_is = [](unsigned char each) { return each > ' ' && each < 127; };
+  if (!std::ranges::all_of(load.api_key, is_sent_as_it_is))
+    throw InputError("--api-key, OPENAI_API_KEY", "a key has letters, digits and signs of ASCII only");
+  const std::string model = load.served_model.empty() ? first_model(load) : load.served_model;
   config::VllmRun run{.model = model};
   if (load.max_concurrency > 0) run.max_concurrency = load.max_concurrency;
-  run.requests.resize(static_cast<std::size_t>(load.requests));
   const int clients = load.max_concurrency > 0 ? std::min(load.max_concurrency, load.requests) : load.requests;
-  std::vector<std::string> bodies;
-  for (int request = 0; request < load.requests; ++request) bodies.push_back(body_of(load, model, request));
-  const auto start = std::chrono::steady_clock::now();
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  int ended = 0;
-  std::exception_ptr thrown;
-  const auto work = [&] {
-    try {
-      const std::unique_ptr<httplib::Client> client = connect(load.url);
-      for (int request = next++; request < load.requests; request = next++) {
-        const auto place = static_cast<std::size_t>(request);
-        run.requests[place] = StreamedRequest(load, std::move(bodies[place]), start).send(*client);
-        const std::lock_guard lock(mutex);
-        if (progress) progress(static_cast<double>(++ended) / load.requests);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!thrown) thrown = std::current_exception();
-      next = load.requests;
-    }
-  };
+  Load requests(load, model, progress);
   {
     std::vector<std::jthread> threads;
-    for (int client = 0; client < clients; ++client) threads.emplace_back(work);
+    for (int client = 0; client < clients; ++client) threads.emplace_back([&requests] { requests.work(); });
   }
-  if (thrown) std::rethrow_exception(thrown);
+  requests.give(run);
   return run;
 }
 

@@ -12,7 +12,8 @@
 namespace dculab::http {
 
 struct ServerLoad {
-  std::string url;             // "http://localhost:8000", with /v1 or without
+  std::string url;             // "http://localhost:8000", with /v1 or without, with a path before it or without
+  std::string api_key{};       // sent with each request, and nowhere else; empty: none
   std::string served_model{};  // its name there; empty: the first that the server names
   int requests = 100;
   int prompt_tokens = 256, output_tokens = 128;  // of each request
@@ -25,15 +26,21 @@ struct ServerLoad {
 using LoadProgress = std::function<void(double share)>;
 
 // All requests with the times of their tokens: pieces of a stream as they arrive; where the server counts more tokens
-// than it sent pieces, the last piece brought the rest. Throws InputError for a server that cannot be reached, names no
-// model, or refuses or breaks off a request.
+// than it sent pieces, the last piece brought the rest. Requests that the server refuses or breaks off are counted.
+// Throws InputError for a server that cannot be reached, names no model, or fails more than a tenth of the requests.
 [[nodiscard]] config::VllmRun load_server(const ServerLoad& load, const LoadProgress& progress = {});
+
+// "http://host:8000/gateway/v1/": "http://host:8000" and "/gateway/v1".
+struct ServerAddress {
+  std::string root, path;
+};
+[[nodiscard]] ServerAddress server_address(std::string url);
 
 // The events of a stream that is cut anywhere: what stands behind "data:", complete ones only.
 class EventReader {
  public:
-  // Calls `see` with each event that `piece` completes.
-  void add(std::string_view piece, const std::function<void(std::string_view data)>& see);
+  // Calls `see` with each event that `piece` completes. False where one is longer than 1 MiB.
+  [[nodiscard]] bool add(std::string_view piece, const std::function<void(std::string_view data)>& see);
 
  private:
   std::string rest_;

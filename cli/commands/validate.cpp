@@ -79,7 +79,7 @@ void add_validate(CLI::App& app) {
   command->callback([choices] {
     present::ValidationQuestion question = choices->question;
     question.benchmark.machine = question.machine;
-    if (!choices->server.url.empty()) measure_server(choices->server, question.benchmark);
+    if (!choices->server.server.url.empty()) measure_server(choices->server, question.benchmark);
     present::show(present::answered_validation(question), choices->output);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bindings/http/server_measurement.hpp"
 #include "study/benchmarks/benchmark_cases.hpp"
 
 namespace CLI {
@@ -13,18 +14,15 @@ class Option;
 namespace dculab::cli {
 
 struct ServerChoices {
-  std::string url;           // empty: none is measured
-  std::string served_model;  // its name there
-  int requests = 100;
-  int max_concurrency = 0;  // 0: all at once
-  std::string save_result;  // a file for what was measured
+  http::ServerQuestion server;  // without a URL none is measured
+  std::string save_result;      // a file for what was measured
 };
 
 // Returns --server.
 CLI::Option* add_server_choices(CLI::App& command, ServerChoices& choices);
 
-// Loads the server with requests of question.prompt_tokens and output_tokens (256 and 128 where they are not given),
-// and makes what it measured one of the question's results. Throws InputError.
+// Measures the server, with the key in OPENAI_API_KEY where none is given, and makes what it measured one of the
+// question's results. Throws InputError.
 void measure_server(const ServerChoices& choices, study::BenchmarkQuestion& question);
 
 }  // namespace dculab::cli

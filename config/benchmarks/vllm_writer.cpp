@@ -79,13 +79,13 @@ std::string vllm_serve_json(const VllmRun& run) {
   const Detail detail = detail_of(run);
   const double duration = detail.last - detail.first;
   Json json{{"endpoint_type", "vllm"}, {"backend", "vllm"}, {"label", nullptr}, {"model_id", run.model}};
-  json["num_prompts"] = run.requests.size();
+  json["num_prompts"] = run.requests.size() + static_cast<std::size_t>(run.failed);
   json["request_rate"] = run.requests_per_second ? Json(*run.requests_per_second) : Json("inf");
   json["burstiness"] = run.burstiness;
   json["max_concurrency"] = run.max_concurrency ? Json(*run.max_concurrency) : Json();
   json["duration"] = duration;
   json["completed"] = run.requests.size();
-  json["failed"] = 0;
+  json["failed"] = run.failed;
   json["total_input_tokens"] = detail.input_tokens;
   json["total_output_tokens"] = detail.output_tokens;
   json["request_throughput"] = static_cast<double>(run.requests.size()) / duration;

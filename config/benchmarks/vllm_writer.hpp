@@ -22,7 +22,8 @@ struct VllmRun {
     int prompt_tokens = 0;
     std::vector<Seconds> token_times;  // on the clock of `sent`
   };
-  std::vector<Request> requests{};
+  std::vector<Request> requests{};  // that were answered
+  int failed = 0;                   // others
 
   // Precondition: it has at least one token.
   void add(const Sequence& sequence);

@@ -5,6 +5,7 @@ Usage: validate_server_test.py PROGRAM SOURCE_DIR
 
 import http.server
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -74,12 +75,12 @@ class FakeServer(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def measure_fake(behaviour, folder: pathlib.Path, fails: bool):
+def measure_fake(behaviour, folder: pathlib.Path, fails: bool, path: str = "/v1", requests: int = 3, options=()):
     FakeServer.behaviour = behaviour
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), FakeServer) as fake:
         threading.Thread(target=fake.serve_forever, daemon=True).start()
         saved = folder / "fake.json"
-        said = validate("--server", f"http://127.0.0.1:{fake.server_port}/v1", "--model", MODEL, "--stack", "dculab", "--requests", "3",
+        said = validate("--server", f"http://127.0.0.1:{fake.server_port}{path}", "--model", MODEL, "--stack", "dculab", "--requests", str(requests), *options,
                         "--prompt-tokens", "8", "--output-tokens", "6", "--save-result", str(saved), program_fails=fails)
         fake.shutdown()
     return said if fails else json.loads(saved.read_text(encoding="utf-8"))
@@ -109,12 +110,52 @@ def check_fake_servers(folder: pathlib.Path):
         assert words in said and said.count("\n") == 1, (words, said)
 
 
+def check_key_and_path(folder: pathlib.Path):
+    """The key goes with each request, to the path that is given, and into no file and no message."""
+    token = event(choices=[{"text": "a"}])
+
+    def answers(server):
+        assert server.path == "/gateway/v1/completions", server.path
+        if server.headers["Authorization"] != "Bearer the-key":
+            return server.reply(401, b"no: " + str(server.headers["Authorization"]).encode())
+        server.stream(token, token, b"")
+
+    result = measure_fake(answers, folder, fails=False, path="/gateway", options=["--api-key", "the-key"])
+    assert result["completed"] == 3 and "the-key" not in json.dumps(result)
+    said = measure_fake(answers, folder, fails=True, path="/gateway/v1/", options=["--api-key", "another-key"])
+    assert "401 no: Bearer ***" in said and "another-key" not in said, said
+    os.environ["OPENAI_API_KEY"] = "the-key"
+    assert measure_fake(answers, folder, fails=False, path="/gateway/v1/")["failed"] == 0
+    del os.environ["OPENAI_API_KEY"]
+
+
+def check_some_failures(folder: pathlib.Path):
+    """Up to a tenth is counted; with more, what is left says nothing."""
+    token = event(choices=[{"text": "a"}])
+    for refused, fails in ((2, False), (3, True)):
+        left = list(range(refused))
+
+        def answers(server, left=left):
+            try:
+                left.pop()
+            except IndexError:
+                return server.stream(token, token, b"")
+            return server.reply(503, b"full")
+
+        got = measure_fake(answers, folder, fails, requests=20, options=["--concurrency", "2"])
+        if fails:
+            assert "refuses a request: 503 full (and so for 3 requests)" in got, got
+        else:
+            assert (got["completed"], got["failed"], got["num_prompts"]) == (18, 2, 20), got
+
+
 def check_refusals():
     for options, words in [
         (["--server", "http://127.0.0.1:1", "--model", MODEL, "--stack", "vllm"], "cannot be reached"),
         (["--server", "http://127.0.0.1:1", "--model", MODEL], "--stack"),
         (["--server", "http://127.0.0.1:1", "--stack", "vllm"], "--model"),
         (["--requests", "5"], "--server"),
+        (["--server", "http://127.0.0.1:1", "--model", MODEL, "--stack", "vllm", "--requests", "961"], "not sent at once"),
     ]:
         assert words in validate(*options, program_fails=True), options
 
@@ -123,6 +164,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         check_own_server(pathlib.Path(name))
         check_fake_servers(pathlib.Path(name))
+        check_key_and_path(pathlib.Path(name))
+        check_some_failures(pathlib.Path(name))
     check_refusals()
     return 0
 
