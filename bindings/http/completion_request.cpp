@@ -5,6 +5,7 @@
 
 #include "bindings/http/request_body.hpp"
 #include "fields/json_text.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::http {
 namespace {
@@ -50,6 +51,13 @@ void read_prompt(RequestBody& body, CompletionRequest& request) {
   return text;
 }
 
+// Refuses a member of a message unless it is known, or has nothing in it.
+void require_served(const Node& member) {
+  const bool is_known = member.key == "role" || member.key == "content" || member.key == "name";
+  const bool is_empty = member.kind == NodeKind::null || (member.kind != NodeKind::scalar && member.children.empty());
+  if (!is_known && !is_empty) throw bad_parameter("messages", in_quotes(member.key) + " is not served");
+}
+
 void read_messages(RequestBody& body, CompletionRequest& request) {
   const Node* messages = body.member("messages");
   if (messages == nullptr || messages->kind != NodeKind::list || messages->children.empty())
@@ -58,11 +66,11 @@ void read_messages(RequestBody& body, CompletionRequest& request) {
     if (each.kind != NodeKind::map) throw bad_parameter("messages", "each must be an object");
     const Node *role = each.find("role"), *content = each.find("content");
     if (role == nullptr || !role->is(ScalarType::text)) throw bad_parameter("messages", "each needs a role");
-    if (each.find("tool_calls") != nullptr && !each.find("tool_calls")->children.empty())
-      throw bad_parameter("messages", "tool_calls are not served");
+    for (const Node& member : each.children) require_served(member);
+    // An assistant's may be null, as OpenAI's clients send back what has none.
     const bool has_content = content != nullptr && content->kind != NodeKind::null;
-    if (!has_content) throw bad_parameter("messages", "each needs a content");
-    request.messages.push_back({.role = role->text, .content = content_of(*content)});
+    if (!has_content && role->text != "assistant") throw bad_parameter("messages", "each needs a content");
+    request.messages.push_back({.role = role->text, .content = has_content ? content_of(*content) : ""});
   }
 }
 
@@ -142,7 +150,8 @@ void refuse_unserved(RequestBody& body, Endpoint endpoint) {
   refuse("suffix", "", "is not served");
   refuse("tools", "", "tools are not served");
   refuse("functions", "", "tools are not served");
-  refuse("tool_choice", "none", "tools are not served");
+  if (const Node* choice = body.member("tool_choice"); choice != nullptr && choice->text != "auto")
+    refuse("tool_choice", "none", "tools are not served");
   refuse("modalities", "", "text alone is served");
   if (const Node* format = body.member("response_format")) {
     const Node* type = format->find("type");

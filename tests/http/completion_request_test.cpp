@@ -65,8 +65,20 @@ TEST_CASE("messages have roles and texts", "[http]") {
         R"({"messages": [{"role": "user"}]})", R"({"messages": [{"role": 3, "content": "x"}]})",
         R"({"messages": [{"role": "user", "content": 5}]})",
         R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]})",
+        R"({"messages": [{"role": "user", "content": null}]})",
+        R"({"messages": [{"role": "user", "content": "x", "made_up": 1}]})",
+        R"({"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}]})",
         R"({"messages": [{"role": "assistant", "content": null, "tool_calls": [{}]}]})"})
     REQUIRE(refused(bad, Endpoint::chat) == "messages");
+}
+
+TEST_CASE("what clients send back of an assistant is taken", "[http]") {
+  const CompletionRequest request = chat(R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": null, "refusal": null, "tool_calls": [], "annotations": []},
+      {"role": "assistant"}]})");
+  REQUIRE(request.messages.size() == 3);
+  REQUIRE(request.messages[1].content.empty());
+  REQUIRE(request.messages[2].content.empty());
 }
 
 TEST_CASE("each parameter that is wrong or not served is named", "[http]") {
@@ -81,6 +93,8 @@ TEST_CASE("each parameter that is wrong or not served is named", "[http]") {
                                                        {"min_tokens", "4"},
                                                        {"logit_bias", "{\"1\": 2}"},
                                                        {"tools", "[{}]"},
+                                                       {"tool_choice", "\"required\""},
+                                                       {"tool_choice", "{\"type\": \"function\"}"},
                                                        {"temperature", "-1"},
                                                        {"temperature", "\"hot\""},
                                                        {"top_p", "0"},
@@ -113,6 +127,11 @@ TEST_CASE("parameters that change nothing are taken", "[http]") {
       "seed": -5, "top_k": -1, "top_p": 1, "temperature": 2, "stop": null, "stop_token_ids": [3], "max_tokens": null)") ==
           "-");
   REQUIRE(completion(R"({"prompt": "x", "seed": -5})").seed == static_cast<std::uint64_t>(-5));
+}
+
+TEST_CASE("a choice of tools is taken where it chooses none", "[http]") {
+  for (const char* choice : {"\"auto\"", "\"none\"", "null"})
+    REQUIRE(refused_with("\"tool_choice\": " + std::string(choice)) == "-");
 }
 
 TEST_CASE("a body that is no JSON object in UTF-8 is refused, not crashed on", "[http]") {
