@@ -84,6 +84,33 @@ def check_drawn_page(server: Server):
     assert drawn.count("<tr><th>") == 4 and "NaN" not in drawn, drawn[-2000:]
 
 
+PAGE_TEST = """
+const urls = [], elements = {}, step = number => ({ number, measured_seconds: 1, predicted_seconds: 1 });
+const view = (steps, count) => ({ machine: "m", steps: steps.map(step),
+  all: { steps: count, unpriced: 0, measured_seconds: 1, predicted_seconds: 1 }, decodes: { steps: 0 } });
+const views = [view([98, 99, 100], 100), view([], 2), view([1, 2], 2), view([3], 3)];
+globalThis.document = { getElementById: id => elements[id] ??= {} };
+globalThis.fetch = async url => {
+  if (url === "v1/models") return { json: async () => ({ data: [{ id: "m" }] }) };
+  urls.push(url);
+  return { json: async () => views.shift() };
+};
+globalThis.setTimeout = look => views.length ? Promise.resolve().then(look) : console.log(JSON.stringify([urls, elements.chart.innerHTML]));
+"""
+
+
+def check_page_after_restart(server: Server):
+    """The page draws the steps of a server that was started anew; where there is Node."""
+    node = shutil.which("node")
+    if not node:
+        return
+    script = server.get("/").split("<script>")[1].split("</script>")[0]
+    run = subprocess.run([node, "-"], input=PAGE_TEST + "(0, eval)(" + json.dumps(script) + ");", capture_output=True, text=True, timeout=60, check=True)
+    urls, chart = json.loads(run.stdout)
+    assert urls == [f"steps?since={since}" for since in (0, 100, 0, 2)], urls
+    assert "step 1<" in chart and "step 3<" in chart, chart
+
+
 def check_answers(server: Server):
     whole = server.complete(prompt="Once upon a time", max_tokens=8, temperature=0)
     assert whole["usage"]["completion_tokens"] == 8 and whole["choices"][0]["finish_reason"] == "length"
@@ -276,6 +303,11 @@ def check_many_clients():
         server.wait_until_empty()
 
 
+def check_empty_host():
+    run = subprocess.run([PROGRAM, "serve", "--model", MODEL, "--host", ""], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and "--host" in run.stderr, (run.returncode, run.stderr)
+
+
 def check_few_descriptors():
     """Where the system allows few, fewer requests wait, and connections above the limit are refused at once."""
     with Server(PROGRAM, MODEL, "--max-num-seqs", "4", prefix=["prlimit", "--nofile=200:200"]) as server:
@@ -327,11 +359,11 @@ def check_end():
 def main() -> int:
     with tempfile.TemporaryDirectory() as name, Server(PROGRAM, MODEL, "--machine", "x86-server") as server:
         check_bench_requests(server, pathlib.Path(name))
-        for check in (check_pages, check_drawn_page, check_answers, check_refusals, check_bodies, check_ranges, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
+        for check in (check_pages, check_drawn_page, check_page_after_restart, check_answers, check_refusals, check_bodies, check_ranges, check_bad_clients, check_cancelled, check_events_come_at_once, check_slow_reader):
             check(server)
             print(check.__name__, "passed")
         assert server.process.poll() is None
-    for check in (check_full_queue, check_long_wait, check_many_clients, check_few_descriptors, check_whole_answers_at_the_end, check_end):
+    for check in (check_full_queue, check_long_wait, check_many_clients, check_empty_host, check_few_descriptors, check_whole_answers_at_the_end, check_end):
         check()
         print(check.__name__, "passed")
     return 0
