@@ -24,7 +24,7 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(100);  // how often a quiet client is looked at: whether it is there
 constexpr auto kShort = std::chrono::milliseconds(1), kFarewell = std::chrono::milliseconds(2000);
 constexpr int kBacklog = 1024;  // connections that nobody has accepted yet
-constexpr auto kKeepAlive = std::chrono::milliseconds(5000);
+constexpr std::chrono::seconds kKeepAlive{5};
 constexpr std::size_t kRefusing = 16;  // threads, for connections above the limit
 constexpr const char* kJson = "application/json";
 // To the letter: other texts are compressed where the client allows it, which keeps events back.
@@ -122,6 +122,8 @@ class HttpServer::Impl {
       : service_(service), steps_(steps), options_(options), server_(options.most_connections) {
     server_.new_task_queue = [most = options.most_connections + kRefusing] { return new ConnectionThreads(most); };
     server_.set_payload_max_length(options.most_body_bytes);
+    server_.set_keep_alive_timeout(kKeepAlive.count());  // for what clients are told, as this
+    server_.set_keep_alive_max_count(1'000'000);
     server_.set_tcp_nodelay(true);
     add_completions();
     add_pages();
