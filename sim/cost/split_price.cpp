@@ -10,7 +10,7 @@ namespace dculab::sim {
 namespace {
 
 constexpr double kRounding = 1 + 1e-9;  // a bound that is above the price by no more proves nothing
-constexpr double kPower = 4;
+constexpr double kNormPower = 4;
 
 [[nodiscard]] Seconds starting(const Lowered& lowered, double rounds, double parts) {
   const Machine& machine = lowered.machine;
@@ -64,7 +64,7 @@ class LeastOfSplits {
     const Seconds before = starting(lowered_, way.parallel.rounds, way.parts);
     if (before + largest > enough) return true;
     const Seconds left = enough - before - split_k_reduction_time(lowered_.machine, lowered_.launch, way.parts);
-    if (lowered_.norm > kPower || largest > left) return largest > left;
+    if (lowered_.norm > kNormPower || largest > left) return largest > left;
     const auto share = [&](Seconds time) { return std::pow(time / left, 2) * std::pow(time / left, 2); };
     return share(compute) + share(dram) + share(latency) > 1;
   }
