@@ -34,13 +34,13 @@ constexpr double kHeld = 1e-9;             // a prior that holds a figure where 
 }
 
 // Logarithms of predicted / measured, and of which experiment each is.
-struct Errors {
+struct FitErrors {
   std::vector<std::string> experiments;
   std::vector<double> logs;
 };
 
-[[nodiscard]] Errors errors_of(const ServedRuns& runs) {
-  Errors errors;
+[[nodiscard]] FitErrors errors_of(const ServedRuns& runs) {
+  FitErrors errors;
   for (const ServedRow& row : runs.rows) {
     if (!is_fitted(row.figure)) continue;
     errors.experiments.push_back(row.figure.experiment);
@@ -54,13 +54,13 @@ class Linear {
  public:
   Linear(const Figures& at, const ServedRuns& there, const std::vector<config::ServedFigure>& figures,
          const ServedChoices& choices) {
-    const Errors base = errors_of(there);
+    const FitErrors base = errors_of(there);
     experiments_ = base.experiments;
     for (const double error : base.logs) rows_.push_back({error, {}, kRowSigma});
     for (std::size_t index = 0; index < at.size(); ++index) {
       Figures moved = at;
       moved[index] += kSteps[index];
-      const Errors other = errors_of(runs_at(moved, figures, choices));
+      const FitErrors other = errors_of(runs_at(moved, figures, choices));
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         const double slope = (other.logs.at(row) - base.logs[row]) / kSteps[index];
         rows_[row].slope.push_back(slope);
