@@ -63,6 +63,7 @@ MeasuredFiles kind_of_files(const std::vector<std::string>& files) {
       benchmarks.push_back(file);
       continue;
     }
+    if (!std::filesystem::exists(file)) throw InputError(file, "there is no such file");
     const auto format = std::filesystem::is_regular_file(file) ? format_of(file) : std::nullopt;
     if (format && config::is_benchmark(*format))
       benchmarks.push_back(file);

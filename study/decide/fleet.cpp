@@ -3,37 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "core/error.hpp"
+#include "sim/study/ordered_chunks.hpp"
 #include "study/decide/preference.hpp"
 
 namespace dculab::study {
 namespace {
 
 constexpr int kMostServersOfReplica = 8;
-constexpr int kFewestRequests = 64, kMostRequests = 512;  // of a scheduler's, of a workload that does not say how many
-constexpr int kMostReplicas = 1024;
-
-// What a replica serves when it is simulated may be more than in closed form, where lengths are means and limits come
-// in steps: the search begins with fewer replicas.
-constexpr double kClosedFormMargin = 0.75;
-
-// Of the rate that a replica serves while its queue never empties: closer to it waits grow without limit, which runs of
-// some hundred requests hide.
-constexpr double kMostUtilization = 0.95;
+constexpr std::size_t kAtOnce = 4;  // layouts that are simulated at the same time, whatever cores there are
 
 // What is wrong, without the file that it is wrong in.
 [[nodiscard]] std::string reason_of(const InputError& error, const std::string& file) {
   const std::string text = error.what();
   return text.starts_with(file + ": ") ? text.substr(file.size() + 2) : text;
 }
-
-// A layout with what its replica is.
-struct Tried {
-  Layout layout;
-  sim::ServingCase serving;
-};
 
 class FleetSearch {
  public:
@@ -44,7 +31,8 @@ class FleetSearch {
         machine_(machine),
         model_(model),
         workload_(workload),
-        load_(mean_load(workload, question.scenario.slo, question.sequences)) {}
+        load_(mean_load(workload, question.scenario.slo, question.sequences)),
+        asked_{workload, load_, question.scenario.slo, question.offer, question.rate, question.count_requests} {}
 
   [[nodiscard]] FleetChoice choose();
 
@@ -52,11 +40,7 @@ class FleetSearch {
   void try_layouts(int least, int most);
   void try_layout(const sim::ReplicaDevices& devices);
   [[nodiscard]] std::optional<Tried> priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not);
-  [[nodiscard]] int fewest_replicas(const Layout& layout) const;
-  [[nodiscard]] ReplicaService serve_share(const Tried& tried, int replicas) const;
-  [[nodiscard]] double full_rate(const Tried& tried) const;
-  [[nodiscard]] bool meets_level_alone(Tried& tried) const;
-  void add_replicas(Tried& tried, std::int64_t most_devices) const;
+  void add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices);
   [[nodiscard]] bool is_better(std::size_t one, std::size_t other) const;
   [[nodiscard]] std::optional<std::size_t> fewest_devices();
   [[nodiscard]] std::optional<std::size_t> fastest();
@@ -68,6 +52,7 @@ class FleetSearch {
   const ModelShape& model_;
   const RequestWorkload& workload_;
   const sim::SteadyLoad load_;
+  const AskedLoad asked_;
   std::vector<Tried> tried_;
   std::vector<Layout> refused_;
 };
@@ -114,70 +99,16 @@ void FleetSearch::try_layouts(int least, int most) {
     if (devices.devices() > least) try_layout(devices);
 }
 
-// With which the search begins.
-int FleetSearch::fewest_replicas(const Layout& layout) const {
-  const double requests = layout.served.output_tokens_per_second / load_.output_tokens;
-  const double carried = has_limits(slo_) ? requests / kClosedFormMargin : kOfferedShare * requests;
-  return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(*question_.rate / carried))));
-}
-
-ReplicaService FleetSearch::serve_share(const Tried& tried, int replicas) const {
-  const Layout& layout = tried.layout;
-  RequestWorkload workload = share_of(workload_, replicas);
-  if (question_.count_requests) {
-    // Four times as many as are served at a time by Little's law; of groups that share experts one is simulated.
-    const int ranks = layout.devices.ranks();
-    const double at_a_time = workload.requests_per_second * (layout.served.tpot * load_.output_tokens).value() / ranks;
-    workload.requests = ranks * std::clamp(static_cast<int>(4 * at_a_time), kFewestRequests, kMostRequests);
-  }
-  return serve_requests(tried.serving, layout.setting, layout.served.batch, workload, slo_);
-}
-
-double FleetSearch::full_rate(const Tried& tried) const {
-  const Layout& layout = tried.layout;
-  return serve_full(replica_server(tried.serving, layout.setting, layout.served.batch), workload_, load_)
-      .requests_per_second;
-}
-
-bool FleetSearch::meets_level_alone(Tried& tried) const {
-  Layout& layout = tried.layout;
-  const ReplicaService service = serve_alone(tried.serving, layout.setting, layout.served.batch, workload_, slo_);
-  if (may_meet(service, slo_)) return true;
-  layout.why_not = slo_.ttft && service.ttft_p90 > *slo_.ttft ? "one request alone misses slo.ttft"
-                                                              : "one request alone misses the slo";
-  return false;
-}
-
-// Replicas until the level is met, on `most_devices` at most: doubled, then bisected.
-void FleetSearch::add_replicas(Tried& tried, std::int64_t most_devices) const {
-  Layout& layout = tried.layout;
-  const int least = layout.replicas, most = static_cast<int>(std::min<std::int64_t>(
-                                         {kMostReplicas, most_devices / layout.devices.devices(),
-                                          question_.offer.most_replicas(layout.devices).value_or(kMostReplicas)}));
-  std::optional<ReplicaService> served;
-  std::optional<double> full;  // requests per second
-  const auto meets = [&](int replicas) {
-    const double share = *question_.rate / replicas;
-    if (share > kOfferedShare * layout.served.output_tokens_per_second / load_.output_tokens) {
-      if (!full) full = full_rate(tried);
-      if (share > kMostUtilization * *full) return false;
-    }
-    const ReplicaService service = serve_share(tried, replicas);
-    if (service.slo_attainment < slo_.share) return false;
-    served = service;
-    return true;
+// Of each of them, at the same time.
+void FleetSearch::add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices) {
+  const auto make_worker = [&]() -> sim::ChunkWorker {
+    return [&](std::uint64_t index) {
+      study::add_replicas(tried_[layouts[index]], asked_, most_devices);
+      return std::string();
+    };
   };
-  int good = least, bad = least - 1;
-  for (; good <= most && !meets(good); bad = good, good = std::max(good + 1, std::min(2 * good, most)))
-    if (good == least && !meets_level_alone(tried)) break;
-  while (served && good - bad > 1) {
-    const int middle = bad + (good - bad) / 2;
-    (meets(middle) ? good : bad) = middle;
-  }
-  layout.simulated = served;
-  layout.replicas = served ? good : 0;
-  if (!served && layout.why_not.empty())
-    layout.why_not = "misses the slo on " + std::to_string(std::int64_t{most} * layout.devices.devices()) + " devices";
+  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, static_cast<int>(kAtOnce));
+  sim::work_in_order({0, layouts.size()}, cores, make_worker, [](std::uint64_t, const std::string&) {});
 }
 
 // Fewer devices, more bits of KV, a smaller mean latency. Precondition: both were simulated.
@@ -193,22 +124,29 @@ std::optional<std::size_t> FleetSearch::fewest_devices() {
   std::vector<std::size_t> order(tried_.size());
   for (std::size_t index = 0; index < tried_.size(); ++index) {
     order[index] = index;
-    tried_[index].layout.replicas = fewest_replicas(tried_[index].layout);
+    tried_[index].layout.replicas = fewest_replicas(tried_[index].layout, asked_);
   }
   std::ranges::stable_sort(order, {}, [this](std::size_t index) { return tried_[index].layout.num_devices(); });
   std::optional<std::size_t> best;
+  std::vector<std::size_t> together;
+  const auto simulate = [&] {
+    add_replicas(together, best ? tried_[*best].layout.num_devices() : std::numeric_limits<int>::max());
+    for (const std::size_t index : together)
+      if (tried_[index].layout.replicas > 0 && (!best || is_better(index, *best))) best = index;
+    together.clear();
+  };
   for (const std::size_t index : order) {
     Layout& layout = tried_[index].layout;
     const int offered = question_.offer.most_replicas(layout.devices).value_or(kMostReplicas);
     if (layout.replicas > std::min(offered, kMostReplicas)) {
       layout.why_not = "needs " + std::to_string(layout.num_devices()) + " devices or more";
       layout.replicas = 0;
-      continue;
+    } else if (!best || layout.num_devices() <= tried_[*best].layout.num_devices()) {
+      together.push_back(index);
+      if (together.size() == kAtOnce) simulate();
     }
-    if (best && layout.num_devices() > tried_[*best].layout.num_devices()) continue;
-    add_replicas(tried_[index], best ? tried_[*best].layout.num_devices() : std::numeric_limits<int>::max());
-    if (layout.replicas > 0 && (!best || is_better(index, *best))) best = index;
   }
+  simulate();
   return best;
 }
 
@@ -218,7 +156,7 @@ std::optional<std::size_t> FleetSearch::fastest() {
     Layout& layout = tried.layout;
     layout.replicas = question_.offer.most_replicas(layout.devices)
                           .value_or(std::max(1, question_.offer.devices / layout.devices.devices()));
-    if (layout.replicas > 0 && has_limits(slo_) && !meets_level_alone(tried)) layout.replicas = 0;
+    if (layout.replicas > 0 && has_limits(slo_) && !meets_level_alone(tried, asked_)) layout.replicas = 0;
     rates.push_back(layout.replicas * layout.served.output_tokens_per_second);
   }
   // The best of those with as many bits of KV, the most bits first, within what is given up for them.

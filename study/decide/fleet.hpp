@@ -23,24 +23,11 @@
 #include "config/scenario_file.hpp"
 #include "core/workload.hpp"
 #include "sim/study/serving_setting.hpp"
+#include "study/decide/replica_count.hpp"
 #include "study/decide/replica_layouts.hpp"
-#include "study/decide/replica_service.hpp"
 #include "study/decide/serving_case.hpp"
 
 namespace dculab::study {
-
-inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
-
-struct Layout {
-  sim::ReplicaDevices devices;  // of a replica
-  sim::Setting setting;         // KV dtype, block size
-  sim::Served served{};         // by a replica, in closed form
-  int replicas = 0;             // that serve the load; where it was not simulated, at least; 0: none do
-  std::optional<ReplicaService> simulated{};
-  std::string why_not{};  // does not serve
-
-  [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
-};
 
 struct FleetQuestion {
   config::Scenario scenario;  // without a deployment

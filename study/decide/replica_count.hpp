@@ -1,0 +1,55 @@
+// How many replicas of a layout serve a load.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/workload.hpp"
+#include "sim/study/serving_setting.hpp"
+#include "study/decide/replica_layouts.hpp"
+#include "study/decide/replica_service.hpp"
+
+namespace dculab::study {
+
+inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
+inline constexpr int kMostReplicas = 1024;
+
+struct Layout {
+  sim::ReplicaDevices devices;  // of a replica
+  sim::Setting setting;         // KV dtype, block size
+  sim::Served served{};         // by a replica, in closed form
+  int replicas = 0;             // that serve the load; where it was not simulated, at least; 0: none do
+  std::optional<ReplicaService> simulated{};
+  std::string why_not{};  // does not serve
+
+  [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
+};
+
+// A layout with what its replica is.
+struct Tried {
+  Layout layout;
+  sim::ServingCase serving;
+};
+
+// The whole load, and what must hold.
+struct AskedLoad {
+  const RequestWorkload& workload;
+  const sim::SteadyLoad& load;  // its means
+  const ServiceLevel& slo;
+  const FleetOffer& offer;
+  std::optional<double> rate;   // requests per second; absent: as many as can be
+  bool count_requests = false;  // the workload's own number of requests says nothing
+};
+
+// With which the search begins. Precondition: asked.rate.
+[[nodiscard]] int fewest_replicas(const Layout& layout, const AskedLoad& asked);
+
+// Whether requests that come one after the other meet the service level; else the layout's why_not says what they miss.
+[[nodiscard]] bool meets_level_alone(Tried& tried, const AskedLoad& asked);
+
+// Sets the layout's replicas, and what their requests see, beginning with its replicas; 0 and why_not where none of up
+// to `most_devices` meet the level. Doubled, then bisected. Precondition: asked.rate.
+void add_replicas(Tried& tried, const AskedLoad& asked, std::int64_t most_devices);
+
+}  // namespace dculab::study
