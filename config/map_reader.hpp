@@ -71,17 +71,11 @@ void read_scalar(const Node& node, int& value);
 void read_scalar(const Node& node, std::int64_t& value);
 void read_scalar(const Node& node, double& value);
 void read_scalar(const Node& node, Dtype& value);
-template <int B, int S, int F, int C>
-void read_scalar(const Node& node, Quantity<B, S, F, C>& value) {
+template <int B, int S, int F, int C, int J>
+void read_scalar(const Node& node, Quantity<B, S, F, C, J>& value) {
   std::string text;
   read_scalar(node, text);
-  value = parse_quantity<Quantity<B, S, F, C>>(text);
-}
-template <class Unit>
-void read_scalar(const Node& node, sim::Amount<Unit>& value) {
-  std::string text;
-  read_scalar(node, text);
-  value = parse_quantity<sim::Amount<Unit>>(text);
+  value = parse_quantity<Quantity<B, S, F, C, J>>(text);
 }
 
 class MapReader {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "core/units.hpp"
-#include "sim/hardware/power.hpp"
 
 namespace dculab::config {
 
@@ -59,11 +58,11 @@ struct DimensionOf<FlopsPerSecond> {
   static constexpr Dimension value = Dimension::flop_rate;
 };
 template <>
-struct DimensionOf<sim::Watts> {
+struct DimensionOf<Watts> {
   static constexpr Dimension value = Dimension::power;
 };
 template <>
-struct DimensionOf<sim::Joules> {
+struct DimensionOf<Joules> {
   static constexpr Dimension value = Dimension::energy;
 };
 

@@ -12,12 +12,8 @@ namespace dculab::config {
 [[nodiscard]] std::string figure_text(int value);
 [[nodiscard]] std::string figure_text(double value);
 
-template <int B, int S, int F, int C>
-[[nodiscard]] std::string figure_text(Quantity<B, S, F, C> value) {
-  return exact_text(value);
-}
-template <class Unit>
-[[nodiscard]] std::string figure_text(sim::Amount<Unit> value) {
+template <int B, int S, int F, int C, int J>
+[[nodiscard]] std::string figure_text(Quantity<B, S, F, C, J> value) {
   return exact_text(value);
 }
 

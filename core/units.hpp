@@ -7,14 +7,14 @@
 
 namespace dculab {
 
-// A double with a dimension: bytes^B * seconds^S * flop^F * cycles^C.
-template <int B, int S, int F, int C>
+// A double with a dimension: bytes^B * seconds^S * flop^F * cycles^C * joules^J.
+template <int B, int S, int F, int C, int J = 0>
 class Quantity {
  public:
   constexpr Quantity() = default;
   constexpr explicit Quantity(double value) : value_(value) {}
 
-  // The bare number, in bytes, seconds, FLOP and cycles.
+  // The bare number, in bytes, seconds, FLOP, cycles and joules.
   [[nodiscard]] constexpr double value() const { return value_; }
 
   constexpr Quantity& operator+=(Quantity other) {
@@ -43,24 +43,24 @@ class Quantity {
 
 namespace detail {
 // A quantity whose dimensions all cancel is a plain number.
-template <int B, int S, int F, int C>
+template <int B, int S, int F, int C, int J>
 struct Simplified {
-  using type = Quantity<B, S, F, C>;
+  using type = Quantity<B, S, F, C, J>;
 };
 template <>
-struct Simplified<0, 0, 0, 0> {
+struct Simplified<0, 0, 0, 0, 0> {
   using type = double;
 };
 }  // namespace detail
 
-template <int B1, int S1, int F1, int C1, int B2, int S2, int F2, int C2>
-constexpr auto operator*(Quantity<B1, S1, F1, C1> a, Quantity<B2, S2, F2, C2> b) {
-  return typename detail::Simplified<B1 + B2, S1 + S2, F1 + F2, C1 + C2>::type(a.value() * b.value());
+template <int B1, int S1, int F1, int C1, int J1, int B2, int S2, int F2, int C2, int J2>
+constexpr auto operator*(Quantity<B1, S1, F1, C1, J1> a, Quantity<B2, S2, F2, C2, J2> b) {
+  return typename detail::Simplified<B1 + B2, S1 + S2, F1 + F2, C1 + C2, J1 + J2>::type(a.value() * b.value());
 }
 
-template <int B1, int S1, int F1, int C1, int B2, int S2, int F2, int C2>
-constexpr auto operator/(Quantity<B1, S1, F1, C1> a, Quantity<B2, S2, F2, C2> b) {
-  return typename detail::Simplified<B1 - B2, S1 - S2, F1 - F2, C1 - C2>::type(a.value() / b.value());
+template <int B1, int S1, int F1, int C1, int J1, int B2, int S2, int F2, int C2, int J2>
+constexpr auto operator/(Quantity<B1, S1, F1, C1, J1> a, Quantity<B2, S2, F2, C2, J2> b) {
+  return typename detail::Simplified<B1 - B2, S1 - S2, F1 - F2, C1 - C2, J1 - J2>::type(a.value() / b.value());
 }
 
 using Bytes = Quantity<1, 0, 0, 0>;
@@ -73,6 +73,8 @@ using FlopsPerByte = Quantity<-1, 0, 1, 0>;  // arithmetic intensity
 using Hertz = Quantity<0, -1, 0, 1>;         // cycles per second
 using BytesPerCycle = Quantity<1, 0, 0, -1>;
 using FlopsPerCycle = Quantity<0, 0, 1, -1>;
+using Joules = Quantity<0, 0, 0, 0, 1>;
+using Watts = Quantity<0, -1, 0, 0, 1>;
 
 inline constexpr Bytes kKiB{1024.0};
 inline constexpr Bytes kMiB{1024.0 * 1024.0};

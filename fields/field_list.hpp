@@ -40,6 +40,7 @@ namespace unit {
 inline constexpr std::string_view bytes = "B";
 inline constexpr std::string_view seconds = "s";
 inline constexpr std::string_view flop = "FLOP";
+inline constexpr std::string_view joules = "J";
 inline constexpr std::string_view tokens = "tokens";
 inline constexpr std::string_view tokens_per_second = "tokens/s";
 inline constexpr std::string_view requests_per_second = "requests/s";
@@ -210,14 +211,10 @@ inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
 
-// A Quantity, or another number that says what its unit is.
 template <class T>
-inline constexpr bool is_quantity = requires(const T& number) {
-  T::symbol;
-  number.value();
-};
-template <int B, int S, int F, int C>
-inline constexpr bool is_quantity<Quantity<B, S, F, C>> = true;
+inline constexpr bool is_quantity = false;
+template <int B, int S, int F, int C, int J>
+inline constexpr bool is_quantity<Quantity<B, S, F, C, J>> = true;
 
 template <class T>
 concept Text = std::convertible_to<const T&, std::string_view>;
@@ -248,7 +245,8 @@ template <class T>
   if constexpr (std::is_same_v<T, FlopsPerSecond>) return "FLOP/s";
   if constexpr (std::is_same_v<T, FlopsPerByte>) return "FLOP/B";
   if constexpr (std::is_same_v<T, Hertz>) return "Hz";
-  if constexpr (requires { T::symbol; }) return T::symbol;
+  if constexpr (std::is_same_v<T, Joules>) return unit::joules;
+  if constexpr (std::is_same_v<T, Watts>) return "W";
   return {};
 }
 

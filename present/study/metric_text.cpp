@@ -75,7 +75,7 @@ constexpr std::array<MetricWords, 4> kStatistics{
   if (metric.kind == config::MetricKind::rate)
     return metric.name.find("tokens_per_second") != std::string_view::npos ? unit::tokens_per_second
                                                                            : unit::requests_per_second;
-  if (metric.kind == config::MetricKind::energy) return sim::Joules::symbol;
+  if (metric.kind == config::MetricKind::energy) return unit::joules;
   if (metric.kind == config::MetricKind::money) return unit::usd;
   if (metric.name == "share_within_slo") return unit::share;
   return metric.name.starts_with("slowdown") ? unit::ratio : unit::count;
@@ -88,7 +88,7 @@ std::string metric_text(std::string_view metric, double figure) {
   const auto kind = std::ranges::find(config::metrics(), metric, &config::Metric::name)->kind;
   if (kind == config::MetricKind::time) return config::short_text(Seconds(figure));
   if (kind == config::MetricKind::size) return config::short_text(Bytes(figure));
-  if (kind == config::MetricKind::energy) return config::short_text(sim::Joules(figure));
+  if (kind == config::MetricKind::energy) return config::short_text(Joules(figure));
   return metric == "max_sequences" ? exact_number(figure) : number(figure);
 }
 

@@ -19,10 +19,10 @@
 namespace dculab::present {
 
 // Precondition of both: prediction.cost.energy.
-[[nodiscard]] inline sim::Watts mean_power(const study::Prediction& prediction) {
+[[nodiscard]] inline Watts mean_power(const study::Prediction& prediction) {
   return *prediction.cost.energy / prediction.cost.devices / prediction.price.seconds;
 }
-[[nodiscard]] inline sim::Joules energy_per_token(const study::Prediction& prediction) {
+[[nodiscard]] inline Joules energy_per_token(const study::Prediction& prediction) {
   return *prediction.cost.energy / static_cast<double>(prediction.plan.batch.num_tokens());
 }
 

@@ -73,8 +73,8 @@ std::string cost_text(const study::Simulation& simulation) {
     text = number(user->second) + " tokens/s per user, " + text;
   if (const auto joules = figures.find("joules_per_output_token"); joules != figures.end()) {
     const double devices = sim::machines_of(simulation.server.machine, simulation.server.deployment);
-    const sim::Watts each = *simulation.run.energy / simulation.run.metrics.duration() / devices;
-    text += "; " + config::short_text(sim::Joules(joules->second)) + " an output token (" + config::short_text(each) +
+    const Watts each = *simulation.run.energy / simulation.run.metrics.duration() / devices;
+    text += "; " + config::short_text(Joules(joules->second)) + " an output token (" + config::short_text(each) +
             (devices > 1 ? " of each device)" : ")");
   }
   if (const auto usd = figures.find("usd_per_million_tokens"); usd != figures.end())

@@ -19,9 +19,9 @@
 #pragma once
 
 #include "core/step_plan.hpp"
+#include "core/units.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/hardware/power.hpp"
 
 namespace dculab::sim {
 

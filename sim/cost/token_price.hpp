@@ -12,11 +12,11 @@
 #include <optional>
 
 #include "core/step_plan.hpp"
+#include "core/units.hpp"
 #include "model/model_shape.hpp"
 #include "sim/cost/step_price.hpp"
 #include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/hardware/power.hpp"
 
 namespace dculab::sim {
 

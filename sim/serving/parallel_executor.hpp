@@ -21,9 +21,9 @@
 
 #include "core/executor.hpp"
 #include "core/serving_loop.hpp"
+#include "core/units.hpp"
 #include "sim/cost/micro_batches.hpp"
 #include "sim/hardware/deployment.hpp"
-#include "sim/hardware/power.hpp"
 #include "sim/serving/simulated_executor.hpp"
 
 namespace dculab::sim {

@@ -23,10 +23,10 @@
 #include "core/batch.hpp"
 #include "core/engine_options.hpp"
 #include "core/step_plan.hpp"
+#include "core/units.hpp"
 #include "model/model_shape.hpp"
 #include "sim/hardware/deployment.hpp"
 #include "sim/hardware/machine.hpp"
-#include "sim/hardware/power.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/speculation/acceptance.hpp"
 

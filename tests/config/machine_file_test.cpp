@@ -270,7 +270,7 @@ TEST_CASE("a scenario states the power and the price of a machine that has none,
   set("power.compute_bound", "280 W");
   set("price_per_hour", "0.9");
   CHECK(machine.power.is_stated());
-  CHECK(machine.power.memory_bound == sim::Watts(200));
+  CHECK(machine.power.memory_bound == Watts(200));
   set("price_per_hour", "2 x");
   CHECK(machine.price_per_hour == 1.8);
   CHECK(machine.sources.at("power.idle") == "assumed: set by the scenario");
