@@ -112,7 +112,7 @@ std::string fleet_line(const study::Recommendation& result, const ServiceLevel& 
   const study::FleetChoice& fleet = *result.fleet;
   const study::Layout& layout = fleet.choice();
   std::string line = "→ ";
-  line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "all devices";
+  line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
   line += level_text(slo) + ": " + plural(layout.replicas, "replica") + " of " + study::layout_text(layout.devices) +
           ", " + plural(layout.num_devices(), "device") + " in " + plural(fleet.servers(), "server") + "; block size " +
           block_sizes_text(result) + ", " + std::to_string(result.served.batch) +

@@ -180,18 +180,18 @@ std::string command_note(const study::Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
   std::string note =
       serving.machine.stack.is_own()
-          ? "That is vLLM's command line; the figures are of dculab's kernels: --stack vllm predicts its own. "
+          ? "This command starts vLLM, but the figures are for dculab's kernels; --stack vllm predicts vLLM's. "
           : "";
   const std::string format = config::weight_format_text(serving.options.weights);
   if (!(serving.options.weights == serving.model.layer_format()) && !quantizes_itself(result))
-    note += "In the place of " + serving.model.name + " give a checkpoint with weights in " + format + ". ";
+    note += "Use a checkpoint with " + format + " weights instead of " + serving.model.name + ". ";
   const int each = replicas_of_command(result);
   const int commands = (result.replicas + each - 1) / each;
   if (result.fleet && result.fleet->offer.servers_of_replica(serving.devices) > 1)
     note += "A replica spans " + std::to_string(result.fleet->offer.servers_of_replica(serving.devices)) +
-            " servers, which the program must be told to join (vLLM: Ray, or --nnodes). ";
+            " servers; the program must be told to use them together (vLLM: Ray, or --nnodes). ";
   if (commands > 1)
-    note += "Start it " + std::to_string(commands) + " times, each on devices of its own" +
+    note += "Start it " + std::to_string(commands) + " times, each time on other devices" +
             (result.replicas % each == 0
                  ? ""
                  : ", the last one with --data-parallel-size " + std::to_string(result.replicas % each)) +
