@@ -99,7 +99,8 @@ TEST_CASE("files of other kinds are named, with what takes them", "[main]") {
   const std::string database = kForeign + "profiles/SYNTH_nsys_gh200_vllm_250kernels.sqlite";
   check_refused({"validate", database, "--machine", "z100"}, {"SQLite database", "dculab import"});
   check_refused({"calibrate", kForeign + "gguf/GGUFSharp_example.gguf", "--machine", "z100"}, {"GGUF", "--model"});
-  check_refused({"validate", kForeign + "aiperf", "trace.jsonl", "--machine", "z100"}, {"one kind at a time"});
+  const std::string trace = std::string(DCULAB_SOURCE_DIR) + "/tests/data/traces/nvidia-h200/decode-long.jsonl.gz";
+  check_refused({"validate", kForeign + "aiperf", trace, "--machine", "z100"}, {"one kind at a time"});
   check_refused({"validate", kForeign + "aiperf", "--machine", "z100", "--model", "llama-3-8b"}, {"give --stack"});
   check_refused({"validate", kForeign + "aiperf"}, {"--machine"});
 }

@@ -105,7 +105,10 @@ with tempfile.TemporaryDirectory() as name:
     again = subprocess.run([program, "calibrate", "--points", fit, "--output", kept], capture_output=True, text=True)
     assert again.returncode != 0 and "learned" in again.stderr, again
     assert "--output" in subprocess.run([program, "calibrate", "--points", fit], capture_output=True, text=True).stderr
-    assert "--machine" in subprocess.run([program, "calibrate", "steps.jsonl"], capture_output=True, text=True).stderr
+    steps = folder / "steps.jsonl"
+    assert "no such file" in subprocess.run([program, "calibrate", steps], capture_output=True, text=True).stderr
+    steps.write_text("{}\n")
+    assert "--machine" in subprocess.run([program, "calibrate", steps], capture_output=True, text=True).stderr
     assert {point["basis"] for point in after["points"]} <= {"interpolated", "extrapolated"}
 
     # Left out: kernels of two machines and two programs, quickly fitted.
