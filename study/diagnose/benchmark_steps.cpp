@@ -185,10 +185,31 @@ void warn(std::vector<std::string>& warnings, const std::string& text) {
   if (std::ranges::find(warnings, text) == warnings.end()) warnings.push_back(text);
 }
 
+// Where the question says something else than the file, the question holds.
+void warn_of_other_settings(const DiagnosisQuestion& stated, const BenchmarkResult& result, const std::string& file,
+                            std::vector<std::string>& warnings) {
+  const StepQuestion& step = stated.step;
+  const auto compare = [&](const char* what, const std::string& in_file, const std::string& asked, bool is_same) {
+    if (in_file.empty() || asked.empty() || is_same) return;
+    warn(warnings, file + " is of " + what + " " + in_file + ", but is priced as " + asked);
+  };
+  compare("the model", result.model, step.model, may_be_of(result.model, step.model));
+  const std::string program = program_of(result);
+  compare("the program", program, step.stack, lower_case(step.stack).find(program) != std::string::npos);
+  const std::string weights =
+      result.weights.empty() ? "" : config::weight_format_text(published_weights(result.weights).format);
+  compare("weights", weights, step.weights, weights == lower_case(step.weights));
+  compare("KV cache dtype", result.kv_cache_dtype, step.kv_cache_dtype,
+          lower_case(result.kv_cache_dtype) == lower_case(step.kv_cache_dtype));
+  const std::string asked = stated.tensor_parallel_size == 0 ? "" : std::to_string(stated.tensor_parallel_size);
+  for (const auto& [key, value] : result.server)
+    if (key == "deployment.tensor_parallel_size") compare("tensor parallel size", value, asked, value == asked);
+}
+
 }  // namespace
 
 void add_benchmark_steps(DiagnosisQuestion& question, Phase phase, Measurements& found) {
-  const std::string stated_model = question.step.model;
+  const DiagnosisQuestion stated = question;
   GivenLengths given;
   given.prompt.tokens = question.prompt_tokens;
   given.output.tokens = question.output_tokens;
@@ -205,8 +226,7 @@ void add_benchmark_steps(DiagnosisQuestion& question, Phase phase, Measurements&
       }
       server.require(result, file);
       complete(question.step, result, file);
-      if (!stated_model.empty() && !result.model.empty() && !may_be_of(result.model, stated_model))
-        warn(found.warnings, file + " is of the model " + result.model + ", but is priced as " + stated_model);
+      warn_of_other_settings(stated, result, file, found.warnings);
       found.steps.push_back(std::get<MeasuredStep>(std::move(step)));
       found.steps.back().source = file;
     }

@@ -57,10 +57,12 @@ void refuse_impossible(const StepFacts& facts) {
   return static_cast<std::size_t>(std::ranges::max_element(steps, comes_before) - steps.begin());
 }
 
-// Weights of floating point have no groups that could be out of order.
+// Weights of floating point have no groups that could be out of order, and one device sorts its weights by group.
 void refuse_idle_act_order(const StepFacts& facts) {
   const Dtype dtype = facts.prediction.options.weights.dtype;
-  if (is_integer(dtype)) return;
+  if (is_integer(dtype) && facts.prediction.model.tensor_parallel_size > 1) return;
+  if (is_integer(dtype))
+    throw InputError("--desc-act", "changes nothing on one device; leave it out, or give --tensor-parallel-size");
   throw InputError("--desc-act", "is of GPTQ checkpoints, but the weights of " + facts.prediction.whole.name + " are " +
                                      std::string(name(dtype)) + "; leave it out, or give --weights gptq-int4");
 }

@@ -103,7 +103,7 @@ TEST_CASE("act-order counts under tensor parallelism, and where it is not ruled 
   };
   question.desc_act = "no";
   CHECK_FALSE(has_act_order(diagnose(question)));
-  question.desc_act = "yes";
+  question.desc_act = "";
   question.tensor_parallel_size = 0;
   CHECK_FALSE(has_act_order(diagnose(question)));
 }
@@ -238,6 +238,8 @@ TEST_CASE("act-order of weights that have no groups is refused") {
   question.desc_act = "yes";
   CHECK_THROWS_WITH(diagnose(question), ContainsSubstring("--desc-act: is of GPTQ checkpoints"));
   question.step.weights = "gptq-int4";
+  CHECK_THROWS_WITH(diagnose(question), ContainsSubstring("--desc-act: changes nothing on one device"));
+  question.tensor_parallel_size = 2;
   CHECK_FALSE(diagnose(question).explanations.empty());
 }
 

@@ -161,6 +161,25 @@ TEST_CASE("a file of another model than --model is told") {
   CHECK(warnings("meta-llama/Meta-Llama-3-8B-Instruct", "llama-3-8b").empty());
 }
 
+TEST_CASE("settings that contradict a file are told, and hold") {
+  const Results results;
+  DiagnosisQuestion question = of_batch(1, 1024);
+  question.step.model = "qwen3-0.6b";
+  question.step.weights = "gptq-int4";
+  question.tensor_parallel_size = 4;
+  question.files = {results.write("served.json", std::string(kLengths) + R"("model_id": "Qwen/Qwen3-0.6B", )"
+                                                                         R"("tensor_parallel_size": 2)")};
+  question.step.stack = "sglang";
+  const auto warnings = measured_steps(question).warnings;
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[0], ContainsSubstring("is of the program vllm, but is priced as sglang"));
+  CHECK_THAT(warnings[1], ContainsSubstring("is of tensor parallel size 2, but is priced as 4"));
+  CHECK(question.step.stack == "sglang");
+  question.step.stack = "vllm-gfx906";
+  question.tensor_parallel_size = 2;
+  CHECK(measured_steps(question).warnings.empty());
+}
+
 TEST_CASE("lengths that a file lacks may be given, and no others") {
   const Results results;
   DiagnosisQuestion question;
