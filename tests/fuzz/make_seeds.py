@@ -42,6 +42,22 @@ def chat_template():
     yield "bad-raise", "{{ raise_exception('no') }}"
 
 
+# ---------------------------------------------------------------- bodies of requests
+
+def completions():
+    yield "bench", json.dumps({"model": "m", "prompt": "a b", "repetition_penalty": 1.0, "max_tokens": 128, "logprobs": None,
+                               "stream": True, "stream_options": {"include_usage": True}, "ignore_eos": True,
+                               "temperature": 0.0})
+    yield "ids", '{"prompt": [[1, 2, 300]], "stop": ["x", "\\n"], "stop_token_ids": [7], "seed": -1, "top_k": -1, "top_p": 0.5}'
+    yield "chat", json.dumps({"messages": [{"role": "system", "content": "s"},
+                                           {"role": "user", "content": [{"type": "text", "text": "caf\u00e9"}]},
+                                           {"role": "assistant", "content": None, "tool_calls": []}],
+                              "max_completion_tokens": 8, "tool_choice": "auto", "response_format": {"type": "text"}})
+    yield "bad-tools", '{"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function"}]}'
+    yield "bad-ids", '{"prompt": [1, -2, 1e99]}'
+    yield "bad-escape", '{"prompt": "\\ud800"}'
+
+
 # ---------------------------------------------------------------- tables and lines
 
 def accuracy():
@@ -278,8 +294,8 @@ def trace(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
-    makers = (accuracy, benchmarks, chat_template, conversations, gguf, points, profile, quantized, questions, requests, serving_runs,
-              shard_index)
+    makers = (accuracy, benchmarks, chat_template, completions, conversations, gguf, points, profile, quantized, questions,
+              requests, serving_runs, shard_index)
     seeds = {make.__name__: make() for make in makers}
     seeds |= {"journal": journal(program), "trace": trace(program)}
     for target, files in seeds.items():

@@ -21,6 +21,7 @@ constexpr std::array kTargets{
     Target{"accuracy", read_accuracy_csv},
     Target{"benchmarks", read_benchmark_results},
     Target{"chat_template", read_chat_template},
+    Target{"completions", read_completion_request},
     Target{"conversations", read_conversations_json},
     Target{"gguf", read_gguf_model},
     Target{"journal", read_journal},

@@ -16,6 +16,7 @@ namespace dculab::fuzz {
 void read_accuracy_csv(std::string_view input);
 void read_benchmark_results(std::string_view input);
 void read_chat_template(std::string_view input);
+void read_completion_request(std::string_view input);
 void read_conversations_json(std::string_view input);
 void read_gguf_model(std::string_view input);
 void read_journal(std::string_view input);
