@@ -2,6 +2,7 @@
 #include "bindings/http/completion_service.hpp"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <thread>
 
 #include "bindings/http/api_error.hpp"
@@ -39,9 +40,12 @@ struct TestService {
     engine::ModelWeights weights = engine::load_weights(folder);
     const EngineOptions options = engine::served_options(asked, weights.shape);
     metrics = std::make_unique<http::ServerMetrics>("tiny", 1024, false);
-    core = std::make_unique<engine::AsyncEngine>(
-        [&] { return engine::open_model(weights, options, asked); }, options, most_requests,
-        ServingCallbacks{.on_tokens = [this](const Sequence& each, int count) { metrics->saw_tokens(each, count); }});
+    core = std::make_unique<engine::AsyncEngine>([&] { return engine::open_model(weights, options, asked); }, options,
+                                                 most_requests,
+                                                 ServingCallbacks{.on_tokens = [this](const Sequence& each, int count) {
+                                                   if (fails) throw std::runtime_error("no memory is left");
+                                                   metrics->saw_tokens(each, count);
+                                                 }});
     service = std::make_unique<http::CompletionService>(*model, *core, *metrics);
   }
 
@@ -55,6 +59,7 @@ struct TestService {
     FAIL("requests are left");
   }
 
+  bool fails = false;  // where a step has tokens; set before anything is asked
   engine::GeneratorOptions asked;
   std::unique_ptr<http::ServedModel> model;
   std::unique_ptr<http::ServerMetrics> metrics;
@@ -218,6 +223,21 @@ TEST_CASE("an engine that is stopped ends all answers with words", "[http][engin
   const std::unique_ptr<Answer> answer = server.service->begin(request);
   server.core->stop("enough");
   REQUIRE_THROWS_WITH(whole(*answer), ContainsSubstring("enough"));
+  REQUIRE(refusal(server, request).first == 503);
+}
+
+TEST_CASE("an engine that fails ends all answers with status 500 and its reason", "[http][engine]") {
+  TestService server;
+  server.fails = true;
+  const CompletionRequest request = greedy("A story", 900);
+  const std::unique_ptr<Answer> answer = server.service->begin(request);
+  try {
+    static_cast<void>(whole(*answer));
+    FAIL("an answer without an engine");
+  } catch (const ApiError& error) {
+    REQUIRE(error.status() == 500);
+    REQUIRE(std::string(error.what()) == "the engine has failed: no memory is left");
+  }
   REQUIRE(refusal(server, request).first == 503);
 }
 
