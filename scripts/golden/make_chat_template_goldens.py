@@ -4,12 +4,15 @@ families, with the settings of the transformers library (trim_blocks, lstrip_blo
 
     pip install jinja2==3.1.6
     python scripts/golden/make_chat_template_goldens.py
+    python scripts/golden/make_chat_template_goldens.py FOLDER FILE  # of the templates FOLDER/*.jinja, into FILE
 
     {"jinja2": version, "variables": [{...}, ...],
      "cases": [{"template": ..., "variables": index, "output": ... or "fails": true}, ...]}
 """
 
+import datetime
 import json
+import sys
 from pathlib import Path
 
 import jinja2
@@ -140,6 +143,7 @@ def environment():
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation])
     made.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
     made.globals["raise_exception"] = raise_exception
+    made.globals["strftime_now"] = lambda format: datetime.datetime.now().strftime(format)
     return made
 
 
@@ -169,19 +173,23 @@ def case(template, index, variables):
 
 
 def main():
+    small, families, tools, file = SMALL, FAMILIES, {"tools": TOOLS}, FILE
+    if len(sys.argv) > 1:  # as the server runs them
+        small, tools, file = [], {}, Path(sys.argv[2])
+        families = [path.read_text(encoding="utf-8") for path in sorted(Path(sys.argv[1]).glob("*.jinja"))]
     sets = [VALUES]
     for messages in TALKS:
         for prompt in (True, False):
             talk = {"messages": messages, "add_generation_prompt": prompt, "bos_token": "<s>", "eos_token": "</s>"}
-            sets.append(talk | ({"tools": TOOLS} if prompt else {}))
-    cases = [case(template, 0, VALUES) for template in SMALL]
-    for template in FAMILIES:
+            sets.append(talk | (tools if prompt else {}))
+    cases = [case(template, 0, VALUES) for template in small]
+    for template in families:
         cases += [case(template, index, talk) for index, talk in enumerate(sets) if index > 0]
 
     def lines(values):
         return ",\n".join("  " + json.dumps(each, ensure_ascii=True) for each in values)
 
-    FILE.write_text(
+    file.write_text(
         f'{{"jinja2": "{jinja2.__version__}",\n "variables": [\n{lines(sets)}],\n "cases": [\n{lines(cases)}\n]}}\n',
         encoding="utf-8",
     )
