@@ -19,8 +19,9 @@ function(dculab_library name)
   dculab_compile_options(dculab_${name})
 endfunction()
 
+# TAGS: of Catch, for what `name` runs of the program; another test runs the rest.
 function(dculab_test name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "TAGS" "LIBRARIES" ${ARGN})
   add_executable(test_${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(test_${name} PRIVATE dculab_test_main ${ARG_LIBRARIES})
   # Compiled once, by the first of the tests; a definition for each of them would forbid that.
@@ -37,7 +38,7 @@ function(dculab_test name)
   set_target_properties(test_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   # [once]: in the optimised build only, where it is how well something does, or minutes when sanitized, and smaller
   # tests run the same code.
-  add_test(NAME ${name} COMMAND test_${name} $<$<CONFIG:None>:~[once]> COMMAND_EXPAND_LISTS)
+  add_test(NAME ${name} COMMAND test_${name} ${ARG_TAGS}$<$<CONFIG:None>:~[once]~[.]> COMMAND_EXPAND_LISTS)
 endfunction()
 
 # The host build knows a barrier, a shuffle or an access by its address in the program. GCC must not copy one to several
