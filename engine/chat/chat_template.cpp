@@ -104,7 +104,9 @@ std::optional<ChatTemplate> read_chat_template(const fs::path& folder) {
     }
   }
   if (!source) return std::nullopt;
-  return ChatTemplate(*source, file, bos_token, eos_token);
+  ChatTemplate read(*source, file, bos_token, eos_token);
+  static_cast<void>(read.prompt({{.role = "user", .content = "Hello"}}));
+  return read;
 }
 
 }  // namespace dculab::engine

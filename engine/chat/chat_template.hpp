@@ -21,7 +21,7 @@ struct ChatMessage {
 class ChatTemplate {
  public:
   // Throws InputError, with the line, for what is no template, and for a construct outside of the subset, which it
-  // names. `file` is what messages call it.
+  // names; filters and methods are looked at when a conversation reaches them. `file` is what messages call it.
   ChatTemplate(std::string_view source, std::string file, std::string bos_token = {}, std::string eos_token = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
@@ -40,7 +40,8 @@ class ChatTemplate {
 };
 
 // Of a model's folder: chat_template.jinja, or `chat_template` of tokenizer_config.json, of several the one named
-// "default"; nothing where it has none. Throws InputError as above.
+// "default"; nothing where it has none. Throws InputError as above, and for a template that refuses a user's first
+// message.
 [[nodiscard]] std::optional<ChatTemplate> read_chat_template(const std::filesystem::path& folder);
 
 }  // namespace dculab::engine

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "engine/chat/template_functions.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::engine::chat {
@@ -12,10 +13,6 @@ namespace {
 constexpr int kDeepestExpression = 100;  // expressions in one another
 
 }  // namespace
-
-std::string not_in_subset(const std::string& construct) {
-  return construct + " is not in the subset of Jinja that dculab reads (docs/howto/serve.md)";
-}
 
 class ExpressionReader::Depth {
  public:

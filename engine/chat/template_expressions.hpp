@@ -12,9 +12,6 @@
 
 namespace dculab::engine::chat {
 
-// "X is not in the subset ..."
-[[nodiscard]] std::string not_in_subset(const std::string& construct);
-
 class ExpressionReader {
  public:
   // Both outlive it. The last token is TokenKind::end.

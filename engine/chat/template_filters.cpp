@@ -6,6 +6,7 @@
 
 #include "engine/chat/template_functions.hpp"
 #include "engine/chat/text_case.hpp"
+#include "fields/printable_text.hpp"
 #include "fields/utf8.hpp"
 
 namespace dculab::engine::chat {
@@ -259,6 +260,7 @@ bool is_filter(std::string_view name) {
 bool is_test(std::string_view name) { return !name.empty() && std::ranges::count(kTests, name, &NamedTest::name) > 0; }
 
 Value filtered(std::string_view filter, const Value& value, const Arguments& arguments) {
+  if (!is_filter(filter)) throw TemplateError(not_in_subset("the filter " + in_quotes(filter)));
   return std::ranges::find(kFilters, filter, &NamedFilter::name)->apply(value, arguments);
 }
 

@@ -19,12 +19,16 @@ struct Arguments {
   [[nodiscard]] Value at(std::size_t index, std::string_view name) const;
 };
 
+// "X is not in the subset ..."
+[[nodiscard]] std::string not_in_subset(const std::string& construct);
+
 [[nodiscard]] bool is_filter(std::string_view name);
 [[nodiscard]] bool is_test(std::string_view name);
 [[nodiscard]] bool is_method(std::string_view name);
 [[nodiscard]] bool is_function(std::string_view name);
 
-// All throw TemplateError for values that they are not for.
+// All throw TemplateError for values that they are not for, and for filters and methods outside of the subset: as in
+// Jinja, a template may have those where no conversation comes.
 [[nodiscard]] Value filtered(std::string_view filter, const Value& value, const Arguments& arguments);
 [[nodiscard]] bool tested(std::string_view test, const Value& value, const Arguments& arguments);
 [[nodiscard]] Value called_method(std::string_view method, const Value& value, const Arguments& arguments);

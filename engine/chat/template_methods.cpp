@@ -5,6 +5,7 @@
 
 #include "engine/chat/template_functions.hpp"
 #include "engine/chat/text_case.hpp"
+#include "fields/printable_text.hpp"
 #include "fields/utf8.hpp"
 
 namespace dculab::engine::chat {
@@ -149,6 +150,10 @@ Value Arguments::at(std::size_t index, std::string_view name) const {
   return found == named.end() ? Value(Undefined{std::string(name)}) : found->second;
 }
 
+std::string not_in_subset(const std::string& construct) {
+  return construct + " is not in the subset of Jinja that dculab reads (docs/howto/serve.md)";
+}
+
 bool is_method(std::string_view name) {
   return std::ranges::count(kTextMethods, name) > 0 || std::ranges::count(kDictMethods, name) > 0;
 }
@@ -160,6 +165,7 @@ Value called_method(std::string_view method, const Value& value, const Arguments
   if (text != nullptr && std::ranges::count(kTextMethods, method) > 0) return text_method(method, *text, arguments);
   if (value.dict() != nullptr && std::ranges::count(kDictMethods, method) > 0)
     return dict_method(method, value, arguments);
+  if (!is_method(method)) throw TemplateError(not_in_subset("the method " + in_quotes(method)));
   if (const auto* undefined = value.as<Undefined>()) throw TemplateError("'" + undefined->name + "' is undefined");
   throw TemplateError(type_name(value) + " has no method " + std::string(method));
 }

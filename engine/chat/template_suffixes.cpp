@@ -42,7 +42,6 @@ ExpressionPtr ExpressionReader::subscript(ExpressionPtr value) {
 ExpressionPtr ExpressionReader::called(ExpressionPtr callee) {
   if (callee->kind == ExpressionKind::attribute) {
     callee->kind = ExpressionKind::method;
-    if (!is_method(callee->name)) refuse_construct("the method " + in_quotes(callee->name));
   } else if (callee->kind == ExpressionKind::name) {
     callee->kind = ExpressionKind::call;
     calls_.emplace_back(callee->name, callee->line);
@@ -83,7 +82,6 @@ ExpressionPtr ExpressionReader::with_filters(ExpressionPtr value) {
 
 ExpressionPtr ExpressionReader::filter(ExpressionPtr value) {
   ExpressionPtr whole = make(ExpressionKind::filter, expect_name());
-  if (!is_filter(whole->name)) refuse_construct("the filter " + in_quotes(whole->name));
   whole->parts.push_back(std::move(value));
   if (is_next(TokenKind::sign, "(")) arguments(*whole);
   return whole;

@@ -15,10 +15,10 @@ using engine::ChatTemplate;
 
 namespace {
 
-// What a template is refused with.
+// What a template is refused with, at the latest when it runs.
 std::string refusal_of(const std::string& source) {
   try {
-    const ChatTemplate read(source, "T");
+    static_cast<void>(ChatTemplate(source, "T").run("{}"));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -65,7 +65,8 @@ TEST_CASE("templates give what Jinja2 gives", "[chat]") {
   }
 }
 
-// scripts/chat-templates gives it those of model families. One may need more than the subset: dicts by numbers.
+// scripts/chat-templates gives it those of model families. Two need more than the subset: Seed-OSS dicts by numbers,
+// Hunyuan the method format().
 TEST_CASE("templates of a file give what Jinja2 gives", "[.chat_templates]") {
   const char* file = std::getenv("DCULAB_CHAT_TEMPLATES");
   REQUIRE(file != nullptr);
@@ -79,7 +80,7 @@ TEST_CASE("templates of a file give what Jinja2 gives", "[.chat_templates]") {
   }
   WARN(all.size() - others.size() << " of " << all.size() << " templates give what Jinja2 gives");
   REQUIRE(all.size() > 60);
-  REQUIRE(others.size() <= 1);
+  REQUIRE(others.size() <= 2);
 }
 
 TEST_CASE("a construct outside of the subset is named, with its line", "[chat]") {
@@ -89,6 +90,7 @@ TEST_CASE("a construct outside of the subset is named, with its line", "[chat]")
   REQUIRE(refusal_of("{{ x is upper }}").starts_with("T:1: the test 'upper' is not in the subset"));
   REQUIRE(refusal_of("{{ x.format(1) }}").starts_with("T:1: the method 'format' is not in the subset"));
   REQUIRE(refusal_of("{{ cycler(1) }}").starts_with("T:1: the function 'cycler' is not in the subset"));
+  REQUIRE(refusal_of("{% if x %}{{ [] | sort }}{{ x.append(1) }}{% endif %}") == "read");  // not reached
   REQUIRE(refusal_of("{% for x in y recursive %}{% endfor %}").find("recursive") != std::string::npos);
 }
 
