@@ -48,7 +48,7 @@ struct Pair {
 
 TEST_CASE("a request that trickles in ends at the limit, however short its silences are", "[http]") {
   Pair pair;
-  Connection connection(pair.ends[0], {.silence = 5s, .request = 200ms}, goes_on);
+  Connection connection(pair.ends[0], {.silence = 1h, .request = 1s}, goes_on);
   pair.send("a");
   REQUIRE(connection.begin_request(1s));
   std::atomic<bool> has_ended = false;
@@ -58,13 +58,10 @@ TEST_CASE("a request that trickles in ends at the limit, however short its silen
       std::this_thread::sleep_for(10ms);
     }
   });
-  const auto begin = std::chrono::steady_clock::now();
-  const std::string text = read_all(connection);
+  const std::string text = read_all(connection);  // without end if nothing but the client ended it
   has_ended = true;
   trickle.join();
   REQUIRE(text.starts_with("ab"));
-  REQUIRE(std::chrono::steady_clock::now() - begin >= 190ms);
-  REQUIRE(std::chrono::steady_clock::now() - begin < 4s);
   REQUIRE(connection.closes());
 }
 
@@ -97,9 +94,7 @@ TEST_CASE("a client that does not read ends a write", "[http]") {
 TEST_CASE("a server that stops reads nothing more", "[http]") {
   Pair pair;
   Connection connection(pair.ends[0], {}, [] { return true; });
-  const auto begin = std::chrono::steady_clock::now();
-  REQUIRE_FALSE(connection.begin_request(10s));
-  REQUIRE(std::chrono::steady_clock::now() - begin < 5s);
+  REQUIRE_FALSE(connection.begin_request(24h));
 }
 
 TEST_CASE("requests are as many as descriptors allow", "[http]") {
