@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/allowed_numbers.hpp"
 #include "core/block_pool.hpp"
 #include "core/kv/figures.hpp"
 
@@ -79,7 +80,8 @@ std::vector<std::string> problems(const EngineOptions& options) {
             kv_format_names()};
   const int block_size = options.block_size;
   refuse(block_size < 1 || block_size > 256 || !std::has_single_bit(static_cast<unsigned>(block_size)),
-         "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size));
+         "block_size must be a power of two from 1 to 256, not " + std::to_string(block_size) + "; use " +
+             powers_of_two(1, 256));
   const int residual = options.kv_residual_tokens;
   refuse(quantizes_together(options.kv_cache_dtype) && (residual < 32 || residual > 128 || residual % 32 != 0),
          "kv_residual_tokens must be 32, 64, 96 or 128, not " + std::to_string(residual));

@@ -40,12 +40,17 @@ class ByteSource {
     begin_line();
     ++num_read_;
     line_ends_ = rest_.front() == '\n';
+    if (std::string_view(" \t\r\n").find(rest_.front()) == std::string_view::npos)
+      last_but_one_ = std::exchange(last_, rest_.front());
     rest_.remove_prefix(1);
     if (num_read_ - item_begin_ > kMostItemBytes)
       throw InputError(file_, line_, "holds a value of more than 256 MiB; is it the right file?");
   }
   void begin_item() { item_begin_ = num_read_; }
   [[nodiscard]] Place place() const { return {line_, 0}; }
+  // Of the bytes read that are no spaces.
+  [[nodiscard]] char last() const { return last_; }
+  [[nodiscard]] char last_but_one() const { return last_but_one_; }
   // `position` counts the bytes read, from 1.
   [[nodiscard]] std::size_t column(std::size_t position) const { return position - std::min(position, line_begin_); }
 
@@ -61,6 +66,7 @@ class ByteSource {
   NextPiece next_piece_;
   std::string_view rest_;
   std::size_t num_read_ = 0, line_begin_ = 0, item_begin_ = 0;
+  char last_ = '\0', last_but_one_ = '\0';
   bool line_ends_ = false;  // with the last byte read
   bool has_ended_ = false;
 };
@@ -98,6 +104,16 @@ std::string reason_of(std::string what) {
   return shortened(what);
 }
 
+// What JSON does not have and people write; empty for other faults. `before`, `last`: of the bytes read that are no
+// spaces, the last two.
+std::string slip(char before, char last) {
+  if (before == ',' && (last == '}' || last == ']'))
+    return std::string("a comma stands before '") + last + "'; remove it";
+  if (last == '/' || last == '#') return "JSON has no comments; remove it";
+  if (last == '\'') return "names and texts stand in double quotes";
+  return "";
+}
+
 class JsonEvents final : public nlohmann::json_sax<Json> {
  public:
   JsonEvents(const std::string& file, ByteSource& source, NodeBuilder& builder)
@@ -117,9 +133,10 @@ class JsonEvents final : public nlohmann::json_sax<Json> {
   bool end_array() override { return builder_.close(), true; }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
+    const std::string common = slip(source_.last_but_one(), source_.last());
     throw JsonSyntaxError(file_ + ":" + std::to_string(source_.place().line) + ":" +
-                          std::to_string(source_.column(position)) + ": is not valid JSON (" + reason_of(error.what()) +
-                          ")");
+                          std::to_string(source_.column(position)) + ": is not valid JSON (" +
+                          (common.empty() ? reason_of(error.what()) : common) + ")");
   }
 
  private:

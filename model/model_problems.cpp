@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/allowed_numbers.hpp"
+
 namespace dculab {
 namespace {
 
@@ -126,7 +128,7 @@ void check_attention(Found& found, const Gqa& attention) {
     found.push_back({{"num_key_value_heads", "num_kv_heads", "multi_query_group_num", "num_attention_heads"},
                      "num_attention_heads (" + std::to_string(heads.num_attention_heads) +
                          ") is not a multiple of num_key_value_heads (" + std::to_string(heads.num_key_value_heads) +
-                         ")"});
+                         "); use " + divisors_of(heads.num_attention_heads)});
   if (attention.position.kind == PositionKind::rope) check_rotation(found, attention);
   if (attention.sliding_window < 0) found.push_back({{"sliding_window"}, "sliding_window must not be negative"});
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/allowed_numbers.hpp"
+
 namespace dculab {
 
 namespace {
@@ -83,11 +85,26 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
                          group_of(WeightSlot::expert_down_proj), devices);
 }
 
+[[nodiscard]] std::vector<std::string> problems_over(const ModelShape& model, WeightFormat layers, int devices) {
+  std::vector<std::string> found;
+  for (const LayerKind& kind : model.kinds) check_kind(found, model, kind, layers, devices);
+  return found;
+}
+
+// "1, 2 or 4": over how many devices the model can be divided.
+[[nodiscard]] std::string numbers_of_devices(const ModelShape& model, WeightFormat layers) {
+  constexpr int kMostDevices = 256;
+  std::vector<int> numbers{1};
+  for (int devices = 2; devices <= kMostDevices; ++devices)
+    if (problems_over(model, layers, devices).empty()) numbers.push_back(devices);
+  return one_of(numbers);
+}
+
 }  // namespace
 
 std::vector<std::string> shard_problems(const ModelShape& model, WeightFormat layers, int devices) {
-  std::vector<std::string> found;
-  for (const LayerKind& kind : model.kinds) check_kind(found, model, kind, layers, devices);
+  std::vector<std::string> found = problems_over(model, layers, devices);
+  if (!found.empty()) found.back() += "; use " + numbers_of_devices(model, layers);
   return found;
 }
 

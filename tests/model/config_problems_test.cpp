@@ -53,11 +53,12 @@ TEST_CASE("a problem of several keys has the line of one of them", "[families]")
   CHECK(refusal(deepseek("\"qk_rope_head_dim\": 7,\n")) ==
         "config.json:3: qk_rope_head_dim must be even for rotary embedding");
   CHECK(refusal(llama("\"num_key_value_heads\": 3,")) ==
-        "config.json:3: num_attention_heads (4) is not a multiple of num_key_value_heads (3)");
-  CHECK(refusal(R"({"model_type": "foo", "vision_config": {"num_key_value_heads": 1},
+        "config.json:3: num_attention_heads (4) is not a multiple of num_key_value_heads (3); use 1, 2 or 4");
+  CHECK(
+      refusal(R"({"model_type": "foo", "vision_config": {"num_key_value_heads": 1},
 "text_config": {
 "model_type": "llama", "num_key_value_heads": 3, "hidden_size": 64, "vocab_size": 100}})") ==
-        "config.json:3: num_attention_heads (32) is not a multiple of num_key_value_heads (3)");
+      "config.json:3: num_attention_heads (32) is not a multiple of num_key_value_heads (3); use 1, 2, 4, 8, 16 or 32");
   CHECK(refusal(R"({"model_type": "dculab_cla", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3,
 "num_attention_heads": 4, "vocab_size": 100,
 "kv_source_layers": [0, 0, 1]})") == "config.json:3: layer 2 reads the KV of layer 1, which has none of its own");

@@ -1,0 +1,7 @@
+#include "core/version.hpp"
+
+namespace dculab {
+
+const char* version() { return DCULAB_VERSION; }
+
+}  // namespace dculab
