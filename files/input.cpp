@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -91,9 +93,23 @@ void refuse_reserved(int descriptor, const std::string& path) {
   }
 }
 
-// A descriptor that this program was started with, under its name in the file system.
-[[nodiscard]] bool is_handed_over(std::string_view path) {
-  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+// What came through a pipe, which gives it only once, by the pipe's device and number.
+[[nodiscard]] std::string read_pipe(const Descriptor& pipe, const std::string& path, const struct stat& status,
+                                    std::size_t limit) {
+  static std::mutex one_at_a_time;
+  static std::map<std::pair<dev_t, ino_t>, std::string> texts;
+  const std::scoped_lock lock(one_at_a_time);
+  const auto [text, is_new] = texts.try_emplace({status.st_dev, status.st_ino});
+  if (is_new) {
+    try {
+      text->second = read_to_end(pipe.number(), path, limit);
+    } catch (...) {
+      texts.erase(text);
+      throw;
+    }
+  }
+  if (text->second.size() > limit) refuse_size(path, limit);
+  return text->second;
 }
 
 }  // namespace
@@ -118,12 +134,26 @@ Descriptor open_regular(const std::string& path) {
   return file;
 }
 
+bool is_handed_over(std::string_view path) {
+  return path == kStandardInput || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 std::string read_text(const std::string& path, std::size_t limit) {
-  const Descriptor file = open_regular(path);
-  return read_to_end(file.number(), path, limit);
+  if (!is_handed_over(path)) {
+    const Descriptor file = open_regular(path);
+    return read_to_end(file.number(), path, limit);
+  }
+  const Descriptor file = open_to_read(path, 0);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0 || S_ISREG(status.st_mode)) return read_to_end(file.number(), path, limit);
+  return read_pipe(file, path, status, limit);
 }
 
 std::function<std::string_view()> read_text_pieces(const std::string& path, std::size_t limit) {
+  if (is_handed_over(path))
+    return [text = read_text(path, limit), is_read = false]() mutable {
+      return std::exchange(is_read, true) ? std::string_view() : std::string_view(text);
+    };
   const auto file = std::make_shared<Descriptor>(open_regular(path));
   return [path, limit, file, read = std::size_t{0}, piece = std::string(kPiece, '\0')]() mutable {
     const std::size_t size = read_some(file->number(), path, piece.data(), piece.size());
@@ -131,12 +161,6 @@ std::function<std::string_view()> read_text_pieces(const std::string& path, std:
     if (read > limit) refuse_size(path, limit);
     return std::string_view(piece).substr(0, size);
   };
-}
-
-std::string read_text_or_pipe(const std::string& path, std::size_t limit) {
-  if (!is_handed_over(path)) return read_text(path, limit);
-  const Descriptor file = open_to_read(path, 0);
-  return read_to_end(file.number(), path, limit);
 }
 
 }  // namespace dculab::files

@@ -31,15 +31,16 @@ void reserve_for_output(const std::string& path, const std::string& by);
 // Throws InputError when `descriptor` is no regular file; `path` is for the message.
 void require_regular(int descriptor, const std::string& path);
 
-// The whole file. Throws InputError as open_regular, and when it is larger than `limit` bytes.
+// What the shell hands over may be a pipe: /dev/stdin, and the /dev/fd/63 of <(command).
+inline constexpr std::string_view kStandardInput = "/dev/stdin";
+[[nodiscard]] bool is_handed_over(std::string_view path);
+
+// The whole file, or what the shell hands over; of a pipe the same text each time. Throws InputError as open_regular,
+// and when it is larger than `limit` bytes.
 [[nodiscard]] std::string read_text(const std::string& path, std::size_t limit);
 
 // The same in pieces, for a file that is not to be held: each call gives the next piece, valid until the call after it,
 // and an empty one at the end.
 [[nodiscard]] std::function<std::string_view()> read_text_pieces(const std::string& path, std::size_t limit);
-
-// The whole of a file that is read once and that a command names. What the shell hands over may be a pipe as well:
-// /dev/stdin, and the /dev/fd/63 of <(command). A FIFO with a name of its own is refused here too.
-[[nodiscard]] std::string read_text_or_pipe(const std::string& path, std::size_t limit);
 
 }  // namespace dculab::files

@@ -41,7 +41,7 @@ void refuse_if_taken(const Temporary& temporary, const std::string& path) {
 
 // The number of a descriptor that this program was started with, from its name in the file system.
 [[nodiscard]] std::optional<int> handed_over(std::string_view path) {
-  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == kStandardOutput) return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     int number = 0;

@@ -16,6 +16,8 @@
 
 namespace dculab::files {
 
+inline constexpr std::string_view kStandardOutput = "/dev/stdout";
+
 // Of several programs that write the same file at a time each writes it whole; the last one's stays. Throws InputError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
