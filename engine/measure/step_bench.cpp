@@ -11,6 +11,7 @@
 #include "engine/measure/scattered_batch.hpp"
 #include "engine/measure/trace_header.hpp"
 #include "engine/parallel/ranked_executor.hpp"
+#include "engine/probe/device_clocks.hpp"
 #include "engine/regroup/mean_pool.hpp"
 #include "model/kv/kv_plans.hpp"
 #include "model/plan_step.hpp"
@@ -146,6 +147,8 @@ void measure_point(ModelExecutor& executor, const BenchPoint& point, const Bench
                        std::to_string(options.warm_up) + " warm-up steps the best of " +
                        std::to_string(kStepsPerRound) + " (steps over 20 ms: of one), std::chrono::steady_clock";
   if (!on_cpu) timing += "; ops by the device's events, in a step of their own";
+  if (const std::string clocks = device_clocks(options.device); !clocks.empty())
+    timing += "; right after the last step " + clocks;
   return trace_header(executor, std::move(timing));
 }
 
@@ -178,11 +181,11 @@ Trace measure_steps(const ModelWeights& weights, std::span<const BenchPoint> poi
       const auto executor =
           make_divided_executor(device, regrouped_weights.at(kv_heads), kv, variant.options, threads, division);
       executor->fill_kv_cache(random());
-      trace.header = make_header(options, *executor);
       for (const std::size_t index : variant.points) {
         measure_point(*executor, points[index], options, random, samples[index]);
         progress("measuring " + points[index].id, ++done / total);
       }
+      trace.header = make_header(options, *executor);
     }
   for (std::size_t index = 0; index < points.size(); ++index)
     trace.steps.push_back(to_trace_step(points[index], samples[index]));

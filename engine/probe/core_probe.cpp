@@ -11,10 +11,10 @@ using kernels::cpu::ThreadPool;
 Hertz measure_clock(const Effort& effort) {
   constexpr std::int64_t kAdds = 100'000;
   const auto add = [](std::int64_t repeats) { kernels::cpu::add_dependent(repeats * kAdds); };
-  const std::int64_t repeats = choose_repeats(Clock::thread, effort.sample, add);
+  const std::int64_t repeats = choose_repeats(SampleClock::thread, effort.sample, add);
   std::vector<Hertz> clocks;
   for (int run = 0; run < effort.runs; ++run) {
-    const Seconds taken = time_run(Clock::thread, [&] { add(repeats); });
+    const Seconds taken = time_run(SampleClock::thread, [&] { add(repeats); });
     clocks.push_back(Cycles(static_cast<double>(repeats * kAdds)) / taken);
   }
   return spread_of(clocks).median;
@@ -27,7 +27,7 @@ ArithmeticRate measure_arithmetic(ThreadPool& team, Arithmetic arithmetic, const
         team, [&](int) { return kernels::cpu::run_arithmetic(arithmetic, repeats * kRounds); });
   };
   const std::int64_t repeats =
-      choose_repeats(Clock::wall, effort.sample, [&](std::int64_t each) { (void)compute(each); });
+      choose_repeats(SampleClock::wall, effort.sample, [&](std::int64_t each) { (void)compute(each); });
   std::vector<FlopsPerSecond> rates;
   for (int run = 0; run < effort.runs; ++run) rates.push_back(compute(repeats));
   return {team.num_threads(), spread_of(rates), ""};
@@ -41,10 +41,10 @@ Seconds measure_fork_join(ThreadPool& team, const Effort& effort) {
           team.num_threads(), [](int, int) {}, Distribution::fixed);
     }
   };
-  const std::int64_t repeats = choose_repeats(Clock::wall, 0.2 * effort.sample, fork);
+  const std::int64_t repeats = choose_repeats(SampleClock::wall, 0.2 * effort.sample, fork);
   std::vector<Seconds> times;
   for (int run = 0; run < effort.runs; ++run) {
-    times.push_back(time_run(Clock::wall, [&] { fork(repeats); }) / static_cast<double>(repeats * kForks));
+    times.push_back(time_run(SampleClock::wall, [&] { fork(repeats); }) / static_cast<double>(repeats * kForks));
   }
   return spread_of(times).lowest;
 }

@@ -75,10 +75,10 @@ class ExchangeTeam {
     team.lead({kind, static_cast<std::uint64_t>(bytes.value()), static_cast<std::uint64_t>(repeats)});
   };
   constexpr int kShorter = 8;
-  const std::int64_t repeats = choose_repeats(Clock::wall, effort.sample / kShorter, repeat);
+  const std::int64_t repeats = choose_repeats(SampleClock::wall, effort.sample / kShorter, repeat);
   std::vector<Seconds> times;
   for (int run = 0; run < kShorter * effort.runs; ++run)
-    times.push_back(time_run(Clock::wall, [&] { repeat(repeats); }) / static_cast<double>(repeats));
+    times.push_back(time_run(SampleClock::wall, [&] { repeat(repeats); }) / static_cast<double>(repeats));
   return {kind, ranks, bytes, spread_of(std::move(times))};
 }
 

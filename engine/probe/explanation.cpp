@@ -49,13 +49,14 @@ void explain_methods(HostMeasurements& host) {
   host.how["foreign_load"] = "busy time in /proc/stat, steal included, less the CPU time of this process";
 }
 
+std::string load_text(const HostMeasurements& host) {
+  return "other processes used " + percent(host.foreign_load) + " of the CPUs during the probe, " +
+         percent(host.foreign_load_dram) + " while DRAM was read";
+}
+
 void note_foreign_load(HostMeasurements& host) {
-  std::string text = "other processes used " + percent(host.foreign_load) + " of the CPUs during the probe, " +
-                     percent(host.foreign_load_dram) + " while DRAM was read";
-  if (std::max(host.foreign_load, host.foreign_load_dram) > kTolerableForeignLoad) {
-    text = "warning: " + text + ": the figures are too low; repeat on a quiet machine";
-  }
-  host.notes.push_back(text);
+  const std::string warning = busy_warning(host);
+  host.notes.push_back(warning.empty() ? load_text(host) : "warning: " + warning);
 }
 
 void note_pages(HostMeasurements& host) {
@@ -83,6 +84,11 @@ void note_shared_cache(HostMeasurements& host) {
 }
 
 }  // namespace
+
+std::string busy_warning(const HostMeasurements& host) {
+  if (std::max(host.foreign_load, host.foreign_load_dram) <= kTolerableForeignLoad) return "";
+  return load_text(host) + ": the figures are too low; repeat on a quiet machine";
+}
 
 void find_reach(HostMeasurements& host) {
   if (host.levels.size() < 2) return;

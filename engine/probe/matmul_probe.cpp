@@ -224,7 +224,7 @@ class MatmulProbe {
   void sample(const Case& each, Source source, Samples& samples) {
     if (samples.repeats == 0)
       samples.repeats =
-          choose_repeats(Clock::wall, std::min(effort_.sample, kLongestSample),
+          choose_repeats(SampleClock::wall, std::min(effort_.sample, kLongestSample),
                          [&](std::int64_t repeats) { (void)each.bench->rate(source, each.rows, repeats); });
     samples.rates.push_back(each.bench->rate(source, each.rows, samples.repeats));
   }

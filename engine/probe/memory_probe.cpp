@@ -123,7 +123,7 @@ ReadRate MemoryProbe::read_cache(Bytes working_set, Sharing sharing, Team& team)
     });
   };
   const std::int64_t passes =
-      choose_repeats(Clock::wall, effort_.sample, [&](std::int64_t repeats) { (void)read({}, repeats); });
+      choose_repeats(SampleClock::wall, effort_.sample, [&](std::int64_t repeats) { (void)read({}, repeats); });
   return measure_fastest(list_shapes({0, 1024, 2048}), team.num_threads(), effort_,
                          [&](StreamShape shape) { return read(shape, passes); });
 }
@@ -134,7 +134,7 @@ BytesPerSecond MemoryProbe::read_next_window(Team& team, StreamShape shape) {
   const std::byte* data = buffer_.data() + next_window_;
   next_window_ += window;
   const auto pieces = static_cast<int>(window / kPiece);
-  const Seconds taken = time_run(Clock::wall, [&] {
+  const Seconds taken = time_run(SampleClock::wall, [&] {
     team.parallel_for(
         pieces,
         [&](int piece, int) {
@@ -159,10 +159,10 @@ BytesPerSecond MemoryProbe::read_own_set(Bytes working_set, Team& team) {
         [&](int task, int) { read_around(buffer_.data() + static_cast<std::size_t>(task) * set, set, 0, passes, {}); },
         Distribution::fixed);
   };
-  const std::int64_t passes = choose_repeats(Clock::wall, 0.5 * effort_.sample, read);
+  const std::int64_t passes = choose_repeats(SampleClock::wall, 0.5 * effort_.sample, read);
   std::vector<BytesPerSecond> rates;
   for (int run = 0; run < 3; ++run) {
-    const Seconds taken = time_run(Clock::wall, [&] { read(passes); });
+    const Seconds taken = time_run(SampleClock::wall, [&] { read(passes); });
     rates.push_back(Bytes(static_cast<double>(set) * team.num_threads() * static_cast<double>(passes)) / taken);
   }
   return spread_of(rates).median;
@@ -181,10 +181,10 @@ Spread<Seconds> MemoryProbe::measure_latency(Bytes working_set, Bytes stride, Lo
   } else {  // too much to be warm: then no part of it shall be
     keep(kernels::cpu::read_memory(buffer_.data() + set, buffer_.size() - set, 1, {}));
   }
-  const std::int64_t repeats = choose_repeats(Clock::thread, 0.5 * effort_.sample, follow);
+  const std::int64_t repeats = choose_repeats(SampleClock::thread, 0.5 * effort_.sample, follow);
   std::vector<Seconds> latencies;
   for (int run = 0; run < effort_.runs; ++run) {
-    const Seconds taken = time_run(Clock::thread, [&] { follow(repeats); });
+    const Seconds taken = time_run(SampleClock::thread, [&] { follow(repeats); });
     latencies.push_back(taken / static_cast<double>(repeats * kSteps));
   }
   keep(reinterpret_cast<std::uintptr_t>(place));
@@ -198,7 +198,7 @@ Seconds MemoryProbe::measure_retention_time(Bytes working_set) {
     for (int run = 0; run < effort_.runs; ++run) {
       read_around(buffer_.data(), set, 0, kPassesBefore, {});
       stay_busy(wait);
-      passes.push_back(time_run(Clock::wall, [&] { read_around(buffer_.data(), set, 0, 1, {}); }));
+      passes.push_back(time_run(SampleClock::wall, [&] { read_around(buffer_.data(), set, 0, 1, {}); }));
     }
     return spread_of(passes).median;
   };

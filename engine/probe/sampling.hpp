@@ -36,11 +36,11 @@ struct Effort {
   return Seconds(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec));
 }
 
-enum class Clock : std::uint8_t { wall, thread };
+enum class SampleClock : std::uint8_t { wall, thread };
 
 template <typename Fn>
-[[nodiscard]] Seconds time_run(Clock clock, Fn&& fn) {
-  const auto now = [clock] { return clock == Clock::wall ? wall_clock() : thread_clock(); };
+[[nodiscard]] Seconds time_run(SampleClock clock, Fn&& fn) {
+  const auto now = [clock] { return clock == SampleClock::wall ? wall_clock() : thread_clock(); };
   const Seconds start = now();
   fn();
   return std::max(now() - start, kNanosecond);
@@ -49,7 +49,7 @@ template <typename Fn>
 // How often to repeat fn(repeats) so that it takes about `sample`. Also warms up whatever fn needs warm. The shortest
 // of three tries counts: an interruption would otherwise make all samples too short.
 template <typename Fn>
-[[nodiscard]] std::int64_t choose_repeats(Clock clock, Seconds sample, Fn&& fn) {
+[[nodiscard]] std::int64_t choose_repeats(SampleClock clock, Seconds sample, Fn&& fn) {
   for (std::int64_t repeats = 1;; repeats *= 4) {
     Seconds taken = time_run(clock, [&] { fn(repeats); });
     for (int again = 0; again < 2; ++again) taken = std::min(taken, time_run(clock, [&] { fn(repeats); }));

@@ -9,4 +9,6 @@ std::unique_ptr<Device> open_hip_device(int /*index*/) {
       "`cmake --workflow --preset hip`, or use --device host-gpu or cpu");
 }
 
+std::string hip_bus_id(int /*index*/) { return ""; }
+
 }  // namespace dculab::kernels::gpu

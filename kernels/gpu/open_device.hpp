@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "kernels/gpu/device.hpp"
 #include "kernels/gpu/host/workgroup.hpp"
@@ -15,5 +16,8 @@ namespace dculab::kernels::gpu {
 // was compiled for it.
 [[nodiscard]] std::unique_ptr<Device> open_hip_device(int index);
 [[nodiscard]] std::unique_ptr<Device> open_cuda_device(int index);
+
+// Where HIP's device `index` is on the PCI bus, "0000:c1:00.0"; empty where that is not known.
+[[nodiscard]] std::string hip_bus_id(int index);
 
 }  // namespace dculab::kernels::gpu

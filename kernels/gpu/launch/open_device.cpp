@@ -32,6 +32,11 @@ std::unique_ptr<Device> open(int index) {
 
 #if DCULAB_GPU_HIP
 std::unique_ptr<Device> open_hip_device(int index) { return hip_build::open<64>(index); }
+
+std::string hip_bus_id(int index) {
+  char id[64] = {};
+  return DCULAB_API(DeviceGetPCIBusId)(id, sizeof id, index) == DCULAB_API(Success) ? id : "";
+}
 #else
 std::unique_ptr<Device> open_cuda_device(int index) { return cuda_build::open<32>(index); }
 #endif
