@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,5 +67,8 @@ struct FileTree {
 [[nodiscard]] FileTree stack_tree();
 [[nodiscard]] FileTree scenario_tree();
 [[nodiscard]] FileTree trace_tree();
+
+// The dotted keys of a scenario's sections whose last part is `key`: "workload.batch" for "batch".
+[[nodiscard]] std::vector<std::string> scenario_keys_named(std::string_view key);
 
 }  // namespace dculab::config

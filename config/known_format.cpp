@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/json_documents.hpp"
+#include "files/tar.hpp"
 
 namespace dculab::config {
 namespace {
@@ -81,6 +82,7 @@ constexpr std::array kColumns{
 }  // namespace
 
 std::optional<KnownFormat> recognize(std::string_view text) {
+  if (files::is_tar(text)) return KnownFormat::results_archive;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const Beginning& each : kBeginnings)
@@ -111,6 +113,8 @@ std::string_view description(KnownFormat format) {
       return "a result of lm-eval; name it as accuracy.file in a scenario";
     case KnownFormat::trace:
       return "a trace; give it to `dculab calibrate` or `dculab validate`";
+    case KnownFormat::results_archive:
+      return "an archive; if scripts/gpu-validate packed it, give it to `dculab calibrate` or `dculab validate`";
     case KnownFormat::yaml:
       return "a machine, stack or scenario; give it to `dculab show`";
     case KnownFormat::points:

@@ -19,6 +19,7 @@ enum class KnownFormat : std::uint8_t {
   llama_bench,
   lm_eval,
   trace,
+  results_archive,
   yaml,
   points,
   model_config,

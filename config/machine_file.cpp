@@ -6,6 +6,7 @@
 
 #include "config/calibration_reader.hpp"
 #include "config/derivation.hpp"
+#include "config/file_kind.hpp"
 #include "config/machine_keys.hpp"
 #include "config/map_reader.hpp"
 #include "config/yaml_text.hpp"
@@ -226,6 +227,7 @@ class MachineReader {
 };
 
 sim::Machine read_document(const std::string& file, const Node& document) {
+  require_kind(file, document, kMachineSchema);
   ProblemList problems(file);
   sim::Machine machine = MachineReader(document, problems).read();
   problems.throw_if_any();

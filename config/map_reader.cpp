@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/allowed_numbers.hpp"
+#include "fields/near_words.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::config {
@@ -29,25 +31,13 @@ void read_integer(const Node& node, T& value) {
   const std::string& text = scalar_text(node, "a whole number", {ScalarType::integer, ScalarType::real});
   const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
   const bool plain = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!plain) throw InputError(in_quotes(text) + " is not a whole number");
+  if (!plain) {
+    const std::string meant = whole_number_meant(text);
+    throw InputError(in_quotes(text) + " is not a whole number" + (meant.empty() ? "" : "; write " + meant));
+  }
   if (digits.size() > 1 && digits.front() == '0') throw InputError(in_quotes(text) + " begins with a zero; remove it");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) throw InputError(in_quotes(text) + " is too large");
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
 }
 
 // A bound as it is written in a file.
@@ -60,11 +50,8 @@ std::string bound_text(double bound, std::optional<Dimension> dimension) {
   return text.str();
 }
 
-std::string suggestion(const std::string& guess, const std::string& otherwise) {
-  return guess.empty() ? otherwise : std::string("did you mean ").append(in_quotes(guess)).append("?");
-}
-
-std::string listed(const std::vector<std::string_view>& words) {
+template <class Words>
+std::string listed(const Words& words) {
   std::string text;
   for (const std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
   return text;
@@ -81,20 +68,6 @@ std::string describe(Bounds bounds, std::optional<Dimension> dimension) {
   if (has_low && has_high) text += " and ";
   if (has_high) text += "at most " + bound_text(bounds.high, dimension);
   return text;
-}
-
-std::string closest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
-  if (word.size() > 64) return "";
-  for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance && distance < candidate.size()) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return std::string(best);
 }
 
 void ProblemList::add(Place place, const std::string& origin, const std::string& message) {
@@ -200,7 +173,9 @@ std::vector<std::string_view> MapReader::known_keys() const {
   return {keys.begin(), keys.end()};
 }
 
-void MapReader::finish() {
+void MapReader::finish() { finish(nullptr); }
+
+void MapReader::finish(Elsewhere elsewhere) {
   if (node_ == nullptr) return;
   const auto is_asked_child = [this](const Node& child) { return is_asked(child); };
   if (std::ranges::all_of(node_->children, is_asked_child)) return;  // of two with one key, only the first is found
@@ -211,9 +186,10 @@ void MapReader::finish() {
     if (!seen.insert(child.key).second) {
       problems_->add(child.key_place, child.origin, path + ": stands twice; keep one");
     } else if (!is_asked(child)) {
-      const std::string guess = closest(child.key, candidates);
+      const std::vector<std::string> places = elsewhere == nullptr ? std::vector<std::string>{} : elsewhere(child.key);
+      const std::string guess = places.empty() ? suggestion(child.key, candidates) : "write it as " + listed(places);
       const std::string known = std::string("known are ").append(listed(candidates));
-      problems_->add(child.key_place, child.origin, path + ": unknown key; " + suggestion(guess, known));
+      problems_->add(child.key_place, child.origin, path + ": unknown key; " + (guess.empty() ? known : guess));
     }
   }
 }
@@ -237,10 +213,10 @@ void MapReader::report(const Node& node, const std::string& message) {
 }
 
 void MapReader::report_choice(const Node& node, const std::vector<std::string_view>& words) {
-  const std::string guess = node.kind == NodeKind::scalar ? closest(node.text, words) : "";
+  const std::string guess = node.kind == NodeKind::scalar ? suggestion(node.text, words) : "";
   const std::string given = node.kind == NodeKind::scalar ? in_quotes(node.text) + " is not known" : "must be a word";
   const std::string known = std::string("use one of ").append(listed(words));
-  report(node, given + "; " + suggestion(guess, known));
+  report(node, given + "; " + (guess.empty() ? known : guess));
 }
 
 }  // namespace dculab::config

@@ -127,8 +127,11 @@ class MapReader {
   [[nodiscard]] std::string path_to(std::string_view key) const;
   [[nodiscard]] ProblemList& problems() { return *problems_; }
 
-  // Reports keys that were never asked for, and duplicate keys.
+  // Reports keys that were never asked for, and duplicate keys. `elsewhere` gives where keys of this name belong, for
+  // ones that stand in the wrong map: "workload.batch".
+  using Elsewhere = std::vector<std::string> (*)(std::string_view key);
   void finish();
+  void finish(Elsewhere elsewhere);
 
  private:
   [[nodiscard]] bool check_range(const Node& node, double value, Bounds bounds,
@@ -149,9 +152,6 @@ class MapReader {
   ProblemList* problems_;
   std::vector<Asked> asked_;  // in their order; of a map that is there
 };
-
-// The candidate closest to `word` when it is close enough to be a slip, else "".
-[[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 template <class T>
 void MapReader::read(const Node& node, T& target, Bounds bounds) {

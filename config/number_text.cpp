@@ -35,4 +35,8 @@ std::string signed_percent(double share, int digits) {
   return (share < 0 && text != "0 %" ? "−" : "+") + text;
 }
 
+std::string counted(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 }  // namespace dculab::config

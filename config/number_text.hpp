@@ -1,6 +1,7 @@
 // Numbers as people read them: "12.3", "1.23e+07", "4.56 %".
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace dculab::config {
@@ -16,5 +17,8 @@ namespace dculab::config {
 
 // 0.1234 -> "+12.3 %", -0.1234 -> "−12.3 %"; no difference is "+0 %"
 [[nodiscard]] std::string signed_percent(double share, int digits = 3);
+
+// "1 sequence", "2 sequences"
+[[nodiscard]] std::string counted(std::int64_t count, const std::string& noun);
 
 }  // namespace dculab::config

@@ -7,6 +7,7 @@
 
 #include "config/key_description.hpp"
 #include "config/step_words.hpp"
+#include "core/allowed_numbers.hpp"
 #include "core/kv/figures.hpp"
 #include "fields/printable_text.hpp"
 
@@ -86,9 +87,11 @@ struct KvCacheKeys {
       reader.complain(*dtype, "kv_cache.dtype: " + in_quotes(dtype->text) + " is no format of a KV cache; use one of " +
                                   kv_format_names());
     if (block_size != nullptr && !std::has_single_bit(static_cast<unsigned>(options.block_size)))
-      reader.complain(*block_size, "kv_cache.block_size: " + in_quotes(block_size->text) + " is not a power of two");
+      reader.complain(*block_size, "kv_cache.block_size: " + in_quotes(block_size->text) +
+                                       " is not a power of two; use " + powers_of_two(1, 256));
     if (residual != nullptr && options.kv_residual_tokens % 32 != 0)
-      reader.complain(*residual, "kv_cache.residual_tokens: " + in_quotes(residual->text) + " is not a multiple of 32");
+      reader.complain(*residual, "kv_cache.residual_tokens: " + in_quotes(residual->text) +
+                                     " is not a multiple of 32; use 32, 64, 96 or 128");
   }
 };
 

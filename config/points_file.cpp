@@ -5,8 +5,10 @@
 #include <map>
 
 #include "config/csv_rows.hpp"
+#include "config/known_format.hpp"
 #include "config/map_reader.hpp"
 #include "core/batch.hpp"
+#include "core/error.hpp"
 #include "files/input.hpp"
 #include "model/model_shape.hpp"
 
@@ -176,7 +178,10 @@ std::vector<PublishedPoint> read_points(const std::string& file, const std::stri
 }
 
 std::vector<PublishedPoint> read_points_file(const std::string& path) {
-  return read_points(path, files::read_text_or_pipe(path, kLargestPointsFile));
+  const std::string text = files::read_text(path, kLargestPointsFile);
+  if (const auto format = recognize(text); format && *format != KnownFormat::points)
+    throw InputError(path, "is " + std::string(description(*format)));
+  return read_points(path, text);
 }
 
 }  // namespace dculab::config

@@ -101,7 +101,7 @@ std::vector<Question> read_questions(const std::string& file, const std::string&
 }
 
 std::vector<Question> read_questions_file(const std::string& path) {
-  return read_questions(path, files::read_text_or_pipe(path, kLargestQuestionsFile));
+  return read_questions(path, files::read_text(path, kLargestQuestionsFile));
 }
 
 }  // namespace dculab::config

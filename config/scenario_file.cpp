@@ -5,6 +5,7 @@
 #include <set>
 
 #include "config/compare_reader.hpp"
+#include "config/file_kind.hpp"
 #include "config/model_sizes.hpp"
 #include "config/options_reader.hpp"
 #include "config/scenario_document.hpp"
@@ -37,15 +38,16 @@ Override parse_override(const std::string& argument) {
   return {key, argument.substr(equals + 1)};
 }
 
-void set_override(Node& document, const Override& change) {
+void set_override(Node& document, const Override& change, const std::string& origin) {
   const auto& [key, text] = change;
   if (document.kind != NodeKind::map) return;  // the reader refuses it, with its file
-  const Node value = parse_value("--set " + key + "=" + text, text);
+  const Node value = parse_value(origin.empty() ? "--set " + key + "=" + text : origin, text);
   stop_sweeping(document, key);
   set_key(document, key, value);
 }
 
 Scenario read_scenario(const std::string& file, const Node& document) {
+  require_kind(file, document, kScenarioSchema);
   ProblemList problems(file);
   Scenario scenario;
   read_sections(scenario, document, problems);

@@ -161,7 +161,8 @@ struct Scenario {
 [[nodiscard]] Override parse_override(const std::string& argument);
 
 // Sets a dotted key of a scenario's document. A swept key is no longer swept; `machine` takes the place of `machines`.
-void set_override(Node& document, const Override& change);
+// Messages about it name `origin`, or else --set.
+void set_override(Node& document, const Override& change, const std::string& origin = "");
 
 // Throws InputError with every problem of the file and of the overrides.
 [[nodiscard]] Scenario read_scenario_file(const std::string& path, const std::vector<Override>& overrides = {});

@@ -5,6 +5,7 @@
 
 #include "config/deployment_reader.hpp"
 #include "config/key_description.hpp"
+#include "config/key_tree.hpp"
 #include "config/model_sizes.hpp"
 #include "config/options_reader.hpp"
 #include "config/search_reader.hpp"
@@ -236,7 +237,7 @@ void read_sections(Scenario& scenario, const Node& document, ProblemList& proble
       read_section(section, reader, scenario);
   if (sections != Sections::all()) return;  // then no other key can have come
   for (const char* other : {"sweep", "compare", "accuracy", "constraints"}) static_cast<void>(reader.optional(other));
-  reader.finish();
+  reader.finish(scenario_keys_named);
 }
 
 }  // namespace dculab::config

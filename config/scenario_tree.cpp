@@ -12,8 +12,10 @@
 #include "config/options_reader.hpp"
 #include "config/scenario_reader.hpp"
 #include "config/search_reader.hpp"
+#include "config/sweep_reader.hpp"
 #include "config/weight_format_text.hpp"
 #include "config/workload_reader.hpp"
+#include "fields/near_words.hpp"
 #include "sim/hardware/machine_fields.hpp"
 #include "sim/hardware/stack_fields.hpp"
 
@@ -21,6 +23,11 @@ namespace dculab::config {
 namespace {
 
 constexpr std::array<std::string_view, 6> kNotSwept{"schema", "question", "sweep", "compare", "constraints", "then"};
+
+// Sections with keys of other sections, or of the scenario itself.
+[[nodiscard]] bool is_setting(std::string_view section) {
+  return std::ranges::find(kNotSwept, section) != kNotSwept.end();
+}
 
 // The figures of a section as changes. `section` is a regular expression of what stands before their keys.
 template <class Fields>
@@ -167,6 +174,16 @@ FileTree scenario_tree() {
   FileValue document = map_of(std::move(keys));
   document.one_of = {"machine", "machines"};
   return {std::string(kScenarioSchema), "one question", {std::move(document)}};
+}
+
+std::vector<std::string> scenario_keys_named(std::string_view key) {
+  std::vector<std::string> dotted;
+  const FileTree tree = scenario_tree();
+  for (const FileKey& section : tree.documents.front().keys)
+    for (const FileValue& value : section.values)
+      for (const FileKey& each : value.keys)
+        if (same_word(each.key, key) && !is_setting(section.key)) dotted.push_back(section.key + "." + each.key);
+  return dotted;
 }
 
 }  // namespace dculab::config

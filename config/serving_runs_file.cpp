@@ -130,7 +130,7 @@ std::vector<ServedFigure> read_serving_runs(const std::string& file, const std::
 }
 
 std::vector<ServedFigure> read_serving_runs_file(const std::string& path) {
-  return read_serving_runs(path, files::read_text_or_pipe(path, kLargestRunsFile));
+  return read_serving_runs(path, files::read_text(path, kLargestRunsFile));
 }
 
 }  // namespace dculab::config

@@ -6,6 +6,7 @@
 
 #include "config/figure_change.hpp"
 #include "config/kernel_parameters.hpp"
+#include "fields/near_words.hpp"
 #include "sim/hardware/figure.hpp"
 
 namespace dculab::config {
@@ -25,10 +26,10 @@ void refuse_unknown(MapReader& reader, const Node& change) {
   const std::vector<std::string_view> offered = offered_figures();
   std::string known;
   for (const std::string_view key : offered) known.append(known.empty() ? "" : ", ").append(key);
-  const std::string guess = closest(change.key, offered);
+  const std::string guess = suggestion(change.key, offered);
   known += ", parameters.KERNEL.NAME";
-  reader.complain(change, reader.path_to(change.key) + ": no figure of a stack; " +
-                              (guess.empty() ? "known are " + known : "did you mean '" + guess + "'?"));
+  reader.complain(
+      change, reader.path_to(change.key) + ": no figure of a stack; " + (guess.empty() ? "known are " + known : guess));
 }
 
 // What a stack leaves to the machine begins where the machine has it.

@@ -1,5 +1,6 @@
 #include "config/stack_file.hpp"
 
+#include "config/file_kind.hpp"
 #include "config/kernel_parameters.hpp"
 #include "config/stack_keys.hpp"
 #include "config/yaml_text.hpp"
@@ -133,6 +134,7 @@ class StackReader {
 };
 
 sim::Stack read_document(const std::string& file, const Node& document) {
+  require_kind(file, document, kStackSchema);
   ProblemList problems(file);
   sim::Stack stack = StackReader(document, problems).read();
   problems.throw_if_any();

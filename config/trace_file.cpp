@@ -7,6 +7,7 @@
 #include "config/key_writer.hpp"
 #include "config/trace_keys.hpp"
 #include "fields/json_text.hpp"
+#include "files/gzip.hpp"
 #include "files/input.hpp"
 #include "model/plan_step.hpp"
 
@@ -124,7 +125,7 @@ Trace read_trace(const std::string& file, const std::string& text) {
 }
 
 Trace read_trace_file(const std::string& path) {
-  return read_trace(path, files::read_text_or_pipe(path, kLargestTrace));
+  return read_trace(path, files::unpacked(path, files::read_text(path, kLargestTrace), kLargestTrace));
 }
 
 std::string trace_json_lines(const Trace& trace) {

@@ -15,6 +15,7 @@ inline constexpr std::string_view kTraceSchema = "dculab/trace/2";
 
 // Throws InputError naming the line. Sequence ids are numbered from 0: a trace keeps the lengths of a batch only.
 [[nodiscard]] Trace read_trace(const std::string& file, const std::string& text);
+// A file may be packed by gzip.
 [[nodiscard]] Trace read_trace_file(const std::string& path);
 
 }  // namespace dculab::config

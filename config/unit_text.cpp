@@ -74,7 +74,7 @@ DimensionWords words(Dimension dimension) {
     case Dimension::bytes:
       return {"a size", "16 GiB"};
     case Dimension::seconds:
-      return {"a time", "80 ns"};
+      return {"a time", "50 ms"};
     case Dimension::flop:
       return {"a FLOP count", "2 TFLOP"};
     case Dimension::frequency:
@@ -116,6 +116,16 @@ std::string normalised(std::string_view symbol) {
   for (const auto& [slip, right] : kSlips)
     if (result.ends_with(slip)) return result.replace(result.size() - slip.size(), slip.size(), right);
   return result;
+}
+
+// "'2 s', '2 ms', '2 us' or '2 ns'": what a number without its unit may have meant.
+std::string with_units(Dimension dimension, std::string_view number) {
+  std::string digits(number.substr(0, number.find_last_not_of(' ') + 1));
+  if (dimension == Dimension::seconds)
+    return in_quotes(digits + " s") + ", " + in_quotes(digits + " ms") + ", " + in_quotes(digits + " us") + " or " +
+           in_quotes(digits + " ns");
+  const std::string_view example = words(dimension).example;
+  return in_quotes(digits.append(example.substr(example.find(' '))));
 }
 
 [[noreturn]] void refuse_unit(Dimension dimension, std::string_view text, std::string_view symbol) {
@@ -183,7 +193,7 @@ double parse_in(Dimension dimension, std::string_view text) {
   if (std::signbit(number)) refuse(text, "is negative; " + std::string(noun) + " cannot be");
   std::string_view symbol(end, static_cast<std::size_t>(text.data() + text.size() - end));
   while (symbol.starts_with(' ')) symbol.remove_prefix(1);
-  if (symbol.empty()) refuse(text, "has no unit" + example);
+  if (symbol.empty()) refuse(text, "has no unit; write for example " + with_units(dimension, text));
   const Unit* unit = find_unit(dimension, symbol);
   if (unit == nullptr) refuse_unit(dimension, text, symbol);
   const double value = number * unit->factor;

@@ -80,7 +80,7 @@ class YamlText {
     // The first child stands beside the dash.
     const std::size_t begin = text_.size();
     write_block(item, indent + 2);
-    text_.replace(begin, indent + 2, " ");
+    text_.erase(begin, indent + 1);
   }
 
   void write_in_line(const Node& node) {

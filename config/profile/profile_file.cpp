@@ -166,8 +166,7 @@ Profile read_profile(const std::string& file, const std::string& text, Profiler 
 }
 
 Profile read_profile_file(const std::string& path, Profiler profiler) {
-  return read_profile(path, files::unpacked(path, files::read_text_or_pipe(path, kLargestProfile), kLargestProfile),
-                      profiler);
+  return read_profile(path, files::unpacked(path, files::read_text(path, kLargestProfile), kLargestProfile), profiler);
 }
 
 }  // namespace dculab::config

@@ -65,7 +65,7 @@ TEST_CASE("all problems are reported at once, in the order of the file") {
         "f.yaml:1:1: block_sise: unknown key; did you mean 'block_size'?\n"
         "f.yaml:2:8: dtype: 'f17' is not a dtype; use one of f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4\n"
         "f.yaml:3:1: block_sise: stands twice; keep one\n"
-        "f.yaml:4:10: latency: '80' has no unit; write for example '80 ns'");
+        "f.yaml:4:10: latency: '80' has no unit; write for example '80 s', '80 ms', '80 us' or '80 ns'");
 }
 
 TEST_CASE("texts, truth values and choices") {

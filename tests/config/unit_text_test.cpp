@@ -60,7 +60,7 @@ TEST_CASE("slips get a hint") {
                                                                {"4 KB", "write 'kB'"},
                                                                {"4 kib", "write 'KiB'"},
                                                                {"4 bytes", "write 'B'"},
-                                                               {"4", "has no unit; write for example '16 GiB'"},
+                                                               {"4", "has no unit; write for example '4 GiB'"},
                                                                {"GiB", "is not a size"},
                                                                {"", "is not a size"},
                                                                {"-4 GiB", "is negative"},

@@ -8,6 +8,7 @@ finds stands beside them, under the hash of its bytes.
 
 import contextlib
 import csv
+import gzip
 import importlib.util
 import io
 import json
@@ -16,6 +17,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -291,13 +293,40 @@ def trace(program):
     yield "last", "\n".join([lines[0], lines[-1]]) + "\n"
 
 
+def tar(members, type=tarfile.REGTYPE, format=tarfile.USTAR_FORMAT):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=format) as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.type, member.linkname = len(content), type, "x" if type == tarfile.SYMTYPE else ""
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def archive(traces):
+    """Results as scripts/gpu-validate packs them, and archives that must be refused."""
+    text = dict(traces)["first"].encode()
+    machine = (ROOT / "hwmodels/mi50.yaml").read_bytes()
+    results = {"results/README.md": b"what this is", "results/machine.yaml": machine,
+               "results/decode.jsonl.gz": gzip.compress(text, mtime=0),
+               "results/others/int4.jsonl.gz": gzip.compress(text, mtime=0)}
+    yield "results", gzip.compress(tar(results), mtime=0)
+    yield "pax", tar({"decode.jsonl": text}, format=tarfile.PAX_FORMAT)
+    yield "bad-empty", tar({})
+    yield "bad-path", tar({"../decode.jsonl": text})
+    yield "bad-link", tar({"decode.jsonl": b""}, type=tarfile.SYMTYPE)
+    yield "bad-twice", tar({"a/machine.yaml": machine, "b/machine.yaml": machine, "decode.jsonl": text})
+    yield "bad-half", tar({"decode.jsonl": text})[:1000]
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     corpus = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "tests/fuzz/corpus"
     makers = (accuracy, benchmarks, chat_template, completions, conversations, gguf, points, profile, quantized, questions,
               requests, serving_runs, shard_index)
     seeds = {make.__name__: make() for make in makers}
-    seeds |= {"journal": journal(program), "trace": trace(program)}
+    steps = list(trace(program))
+    seeds |= {"journal": journal(program), "trace": steps, "archive": archive(steps)}
     for target, files in seeds.items():
         folder = corpus / target
         folder.mkdir(parents=True, exist_ok=True)

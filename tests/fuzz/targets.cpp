@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::array kTargets{
     Target{"accuracy", read_accuracy_csv},
+    Target{"archive", read_archive},
     Target{"benchmarks", read_benchmark_results},
     Target{"chat_template", read_chat_template},
     Target{"completions", read_completion_request},

@@ -14,6 +14,7 @@
 namespace dculab::fuzz {
 
 void read_accuracy_csv(std::string_view input);
+void read_archive(std::string_view input);
 void read_benchmark_results(std::string_view input);
 void read_chat_template(std::string_view input);
 void read_completion_request(std::string_view input);
