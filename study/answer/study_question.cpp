@@ -38,24 +38,12 @@ void refuse_unanswered(const config::Scenario& scenario) {
   refuse_unsupported(scenario);
 }
 
-void refuse_long(const config::Scenario& scenario, Journaled journaled) {
-  constexpr std::uint64_t kMostWithoutJournal = 100'000'000;  // steps: some half an hour of one core
-  const std::uint64_t points = config::num_points(scenario.sweep);
-  if (journaled == Journaled::yes || kind_of(scenario) != StudyKind::search || points <= kMostWithoutJournal) return;
-  const std::string remedy =
-      journaled == Journaled::no ? "keep them with --journal FILE" : "study it alone with --journal FILE";
-  throw InputError(scenario.file, "sweep: " + std::to_string(points) +
-                                      " points take long, and are lost when the search is stopped; " + remedy +
-                                      ", or sweep fewer");
-}
-
 std::vector<config::Scenario> read_followers(const config::Scenario& scenario) {
   std::vector<config::Scenario> followers;
   for (const std::string& follower : scenario.then) {
     const std::filesystem::path beside = std::filesystem::path(scenario.file).parent_path() / follower;
     followers.push_back(read_with(std::filesystem::exists(beside) ? beside : find_scenario(follower), {}));
     refuse_unanswered(followers.back());
-    refuse_long(followers.back(), Journaled::not_alone);
   }
   return followers;
 }

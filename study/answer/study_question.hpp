@@ -28,10 +28,4 @@ void refuse_unanswered(const config::Scenario& scenario);
 // that are refused, too.
 [[nodiscard]] std::vector<config::Scenario> read_followers(const config::Scenario& scenario);
 
-// Whether a search keeps its finished points in a journal, which takes a scenario that is studied alone.
-enum class Journaled : std::uint8_t { yes, no, not_alone };
-
-// Throws InputError for a search that takes long and could not go on where it was stopped.
-void refuse_long(const config::Scenario& scenario, Journaled journaled);
-
 }  // namespace dculab::study

@@ -64,10 +64,11 @@ MeasuredFiles kind_of_files(const std::vector<std::string>& files) {
       continue;
     }
     if (!std::filesystem::exists(file)) throw InputError(file, "there is no such file");
-    const auto format = std::filesystem::is_regular_file(file) ? format_of(file) : std::nullopt;
+    const bool is_text = std::filesystem::is_regular_file(file) || files::is_handed_over(file);
+    const auto format = is_text ? format_of(file) : std::nullopt;
     if (format && config::is_benchmark(*format))
       benchmarks.push_back(file);
-    else if (!format || *format == config::KnownFormat::trace)
+    else if (!format || *format == config::KnownFormat::trace || *format == config::KnownFormat::results_archive)
       others.push_back(file);
     else
       throw InputError(file, "is " + std::string(config::description(*format)));

@@ -2,18 +2,17 @@
 
 #include <utility>
 
-#include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
+#include "study/calibrate/measured_traces.hpp"
 #include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::study {
 
 BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const sim::Machine& machine) {
   BelievedSteps believed;
-  for (const std::string& file : trace_files) {
-    const Trace trace = config::read_trace_file(file);
+  for (const auto& [file, trace] : read_traces(trace_files, TraceUse::fit)) {
     if (machine.kind == lower::DeviceKind::cpu && trace.header.threads != 0 &&
         trace.header.threads != machine.compute_units)
       throw InputError(file, "was taken with " + std::to_string(trace.header.threads) + " threads, but " +

@@ -126,6 +126,15 @@ bool StepStudy::leaves_heads_open() const {
   return decision && !question.accuracy && std::count(decision->front.begin(), decision->front.end(), true) > 1;
 }
 
+std::optional<std::int64_t> StepStudy::most_where_none_fits() const {
+  std::int64_t most = 0;
+  for (const StepFigures& point : points) {
+    if (point.max_sequences >= point.batch) return std::nullopt;
+    most = std::max(most, point.max_sequences);
+  }
+  return most;
+}
+
 StepStudy price_steps(const config::Scenario& scenario, const sim::Machine& machine) {
   StepStudy study{.machine = machine};
   const Sweep sweep = priced_sweep(scenario, machine);

@@ -66,6 +66,8 @@ struct StepStudy {
 
   // Several numbers of KV heads were weighed, and nothing says what they cost in accuracy.
   [[nodiscard]] bool leaves_heads_open() const;
+  // The most sequences that fit at any point, where the memory of the machine takes the batch of none; else nothing.
+  [[nodiscard]] std::optional<std::int64_t> most_where_none_fits() const;
 };
 
 // The points alone: without intervals, a question, a decision or input sensitivities, which take tens of times as long

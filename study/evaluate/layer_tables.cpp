@@ -1,11 +1,15 @@
 #include "study/evaluate/layer_tables.hpp"
 
+#include <algorithm>
+
 #include "core/engine_options.hpp"
 #include "core/error.hpp"
 #include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
+#include "sim/memory/capacity.hpp"
 #include "sim/tables/lecture.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
 namespace {
@@ -21,6 +25,12 @@ namespace {
   if (const auto found = problems(model); !found.empty())
     throw InputError(std::string(choice.lecture ? "--lecture: " : "--kv-heads: ") + found.front());
   return model;
+}
+
+[[nodiscard]] KvRoom kv_room(const sim::Machine& machine, const ModelShape& model, EngineOptions options, int tokens) {
+  if (machine.kind == lower::DeviceKind::cpu) options.activation_dtype = Dtype::f32;
+  const sim::Capacity capacity = sim::capacity(machine, model, options, tokens);
+  return {machine.name, machine.dram().size, capacity.kv_budget};
 }
 
 }  // namespace
@@ -46,7 +56,21 @@ FootprintAnswer model_footprint(const FootprintQuestion& question) {
   request.weights = answer.weights;
   answer.own = sim::footprint(answer.model, request);
   answer.rows = sim::footprint_table(answer.model, request);
+  options.weights = answer.weights;
+  for (const std::string& name : question.machines)
+    answer.rooms.push_back(kv_room(resolve_machine(name), answer.model, options, request.tokens));
   return answer;
+}
+
+std::int64_t longest_context(const FootprintQuestion& question, const FootprintAnswer& answer,
+                             const sim::Footprint& row, const KvRoom& room) {
+  if (room.kv_bytes == Bytes()) return 0;
+  const sim::FootprintRequest& request = question.request;
+  const double sequences = request.batch;
+  const Bytes per_token = row.kv_bytes_per_token * sequences;
+  const Bytes whatever_the_context = row.kv_bytes - per_token * request.tokens;
+  const Bytes left = room.kv_bytes + answer.own.weight_bytes - row.weight_bytes - whatever_the_context;
+  return static_cast<std::int64_t>(std::max(0.0, left / per_token));
 }
 
 }  // namespace dculab::study

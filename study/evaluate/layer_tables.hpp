@@ -1,6 +1,7 @@
 // The teaching tables of a model: what the ops of a layer compute and move, and what weights and KV cache take.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,14 @@ struct FootprintQuestion {
   TableModel model;
   std::optional<WeightFormat> weights{};  // absent: the checkpoint's
   sim::FootprintRequest request;          // its weights aside
+  std::vector<std::string> machines{};    // whose memory the KV cache has to fit in; names or files
+};
+
+// What a machine's memory leaves for K and V beside the model's own weights, as sim/memory/capacity.hpp counts it.
+struct KvRoom {
+  std::string machine;
+  Bytes memory;
+  Bytes kv_bytes;  // 0: the weights alone do not fit
 };
 
 struct FootprintAnswer {
@@ -47,7 +56,12 @@ struct FootprintAnswer {
   WeightFormat weights{};  // of the layers' matrices
   sim::Footprint own{};
   std::vector<sim::Footprint> rows{};  // of every number of KV heads, and of latents
+  std::vector<KvRoom> rooms{};         // in the order of the machines
 };
+
+// The longest context of the question's sequences that fits in a machine with the weights of a row; 0: none does.
+[[nodiscard]] std::int64_t longest_context(const FootprintQuestion& question, const FootprintAnswer& answer,
+                                           const sim::Footprint& row, const KvRoom& room);
 
 // Throws InputError for a model that cannot be had so, or whose K and V are not kept in the format.
 [[nodiscard]] FootprintAnswer model_footprint(const FootprintQuestion& question);

@@ -24,7 +24,7 @@ namespace {
 
 EvaluationMaterial read_material(const std::string& text_file, const std::vector<std::string>& question_files) {
   EvaluationMaterial material;
-  if (!text_file.empty()) material.text = files::read_text_or_pipe(text_file, files::kLargestText);
+  if (!text_file.empty()) material.text = files::read_text(text_file, files::kLargestText);
   for (const std::string& file : question_files) material.items.push_back(read_items(file));
   return material;
 }

@@ -51,7 +51,7 @@ void refuse_samples(const TextQuestion& question) {
 
 std::vector<std::string> read_prompts(const TextQuestion& question) {
   if (question.prompts_file.empty()) return {question.prompt};
-  std::istringstream file(files::read_text_or_pipe(question.prompts_file, files::kLargestText));
+  std::istringstream file(files::read_text(question.prompts_file, files::kLargestText));
   std::vector<std::string> prompts;
   for (std::string line; std::getline(file, line);)
     if (!line.empty()) prompts.push_back(line);

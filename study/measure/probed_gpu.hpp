@@ -13,7 +13,7 @@ namespace dculab::study {
 struct GpuProbeQuestion {
   engine::DeviceChoice device;
   bool wants_machine = false;
-  std::string like;  // what it starts from: a shipped machine, or a file; empty: none
+  std::string like;  // what it starts from: a shipped machine, or a file; empty: the one nearest to the device
 };
 
 struct ProbedGpu {
@@ -22,7 +22,7 @@ struct ProbedGpu {
   std::optional<sim::Machine> machine;  // where it is wanted
 };
 
-// Throws InputError for a machine of an emulated GPU, or without one to start from.
+// Throws InputError for a machine of an emulated GPU, or where none is known to start from.
 [[nodiscard]] ProbedGpu probe_gpu(const GpuProbeQuestion& question);
 
 }  // namespace dculab::study

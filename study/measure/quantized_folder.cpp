@@ -28,7 +28,7 @@ using engine::QuantizationMethod;
 [[nodiscard]] std::vector<TokenId> read_calibration(const QuantizeQuestion& question,
                                                     const std::filesystem::path& folder) {
   if (question.calibration_file.empty()) return {};
-  const std::string text = files::read_text_or_pipe(question.calibration_file, files::kLargestText);
+  const std::string text = files::read_text(question.calibration_file, files::kLargestText);
   const auto tokenizer = engine::Tokenizer::load(folder / "tokenizer.json");
   std::vector<TokenId> tokens = tokenizer.encode(text, engine::SpecialTokens::omit);
   if (tokens.empty()) throw InputError(question.calibration_file, "holds no text");

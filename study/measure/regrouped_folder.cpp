@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "model/folder/model_config.hpp"
 #include "engine/checkpoint/model_folder.hpp"
 #include "engine/checkpoint/model_loader.hpp"
 #include "engine/checkpoint/model_writer.hpp"
-#include "model/folder/model_files.hpp"
 #include "engine/regroup/head_calibration.hpp"
 #include "engine/regroup/head_merge.hpp"
 #include "engine/tokenizer/tokenizer.hpp"
 #include "fields/json_fields.hpp"
 #include "files/input.hpp"
+#include "model/folder/model_config.hpp"
+#include "model/folder/model_files.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::study {
@@ -24,7 +24,7 @@ namespace {
 [[nodiscard]] std::vector<TokenId> calibration_ids(const RegroupQuestion& question,
                                                    const std::filesystem::path& model) {
   const auto tokenizer = engine::Tokenizer::load(model / "tokenizer.json");
-  const std::string text = files::read_text_or_pipe(question.calibration, files::kLargestText);
+  const std::string text = files::read_text(question.calibration, files::kLargestText);
   std::vector<TokenId> ids = tokenizer.encode(text, engine::SpecialTokens::omit);
   if (std::ssize(ids) < kFewestCalibrationTokens)
     throw InputError(question.calibration, "has only " + std::to_string(ids.size()) +

@@ -23,22 +23,37 @@ workload: {}
   return "[" + list + "]";
 }
 
-void add_load(const LoadQuestion& question, std::vector<config::Override>& changes) {
-  const auto set = [&changes](const char* key, const std::string& value) {
-    if (!value.empty()) changes.emplace_back(key, value);
-  };
+// So that a refusal names what was typed: the option, not the key that it stands for.
+void set(Node& document, const char* key, const std::string& option, const std::string& value) {
+  if (!value.empty()) config::set_override(document, {key, value}, option + " " + value);
+}
+
+void set_load(Node& document, const LoadQuestion& question) {
   const auto count = [](int value) { return value == 0 ? std::string() : std::to_string(value); };
-  set("workload.file", question.dataset_path);
-  set("workload.requests", count(question.requests));
-  set("workload.prompt_tokens", count(question.prompt_tokens));
-  set("workload.output_tokens", count(question.output_tokens));
+  set(document, "workload.file", "--dataset-path", question.dataset_path);
+  set(document, "workload.requests", "--requests", count(question.requests));
+  set(document, "workload.prompt_tokens", "--prompt-tokens", count(question.prompt_tokens));
+  set(document, "workload.output_tokens", "--output-tokens", count(question.output_tokens));
   if (!question.requests_per_second.empty())
-    set("workload.arrival", "poisson");
+    config::set_override(document, {"workload.arrival", "poisson"});
   else if (!question.dataset_path.empty() && !holds_conversations(question.dataset_path))
-    set("workload.arrival", "replay");
-  set("workload.requests_per_second", question.requests_per_second);
-  set("slo.ttft", question.ttft);
-  set("slo.tpot", question.tpot);
+    config::set_override(document, {"workload.arrival", "replay"});
+  set(document, "workload.requests_per_second", "--requests-per-second", question.requests_per_second);
+  set(document, "slo.ttft", "--ttft", question.ttft);
+  set(document, "slo.tpot", "--tpot", question.tpot);
+}
+
+void apply(const LoadQuestion& question, Node& document) {
+  set(document, "model", "--model", question.model);
+  const bool is_one = question.machines.size() == 1;
+  if (!question.machines.empty())
+    set(document, is_one ? "machine" : "machines", "--machine",
+        is_one ? question.machines.front() : list_of(question.machines));
+  set(document, "weights", "--weights", question.weights);
+  set_load(document, question);
+  set(document, "kv_cache.dtype", "--kv-cache-dtype", question.kv_cache_dtype);
+  for (const std::string& change : question.set) config::set_override(document, config::parse_override(change));
+  set(document, "stack", "--stack", question.stack);  // which keeps the figures that --set gave a stack
 }
 
 }  // namespace
@@ -50,26 +65,13 @@ bool is_given(const LoadQuestion& question) {
               .empty();
 }
 
-std::vector<config::Override> changes_of(const LoadQuestion& question) {
-  std::vector<config::Override> changes;
-  if (!question.model.empty()) changes.emplace_back("model", question.model);
-  if (question.machines.size() == 1) changes.emplace_back("machine", question.machines.front());
-  if (question.machines.size() > 1) changes.emplace_back("machines", list_of(question.machines));
-  if (!question.weights.empty()) changes.emplace_back("weights", question.weights);
-  add_load(question, changes);
-  if (!question.kv_cache_dtype.empty()) changes.emplace_back("kv_cache.dtype", question.kv_cache_dtype);
-  for (const std::string& change : question.set) changes.push_back(config::parse_override(change));
-  if (!question.stack.empty()) changes.emplace_back("stack", question.stack);
-  return changes;
-}
-
 Node document_of(const std::string& scenario, const LoadQuestion& question) {
   if (scenario.empty() && (question.model.empty() || question.machines.empty()))
     throw InputError(kCommandLine, "needs --model and --machine, or a scenario file");
   Node document = !scenario.empty()
                       ? config::read_yaml_file(find_scenario(scenario).string())
                       : config::parse_yaml(kCommandLine, question.dataset_path.empty() ? kQuestion : kRecordedQuestion);
-  for (const config::Override& change : changes_of(question)) config::set_override(document, change);
+  apply(question, document);
   return document;
 }
 

@@ -21,9 +21,6 @@ struct LoadQuestion {
 // Whether anything but `set` and the stack is given, which can stand beside a file.
 [[nodiscard]] bool is_given(const LoadQuestion& question);
 
-// The options as changes of a scenario, in their order. Throws InputError for a `set` that is none.
-[[nodiscard]] std::vector<config::Override> changes_of(const LoadQuestion& question);
-
 // The document of a scenario, a file or a name, with the question's changes. Without one the question stands alone: 256
 // requests of 1024 + 256 tokens that come at once, unless it says otherwise. Throws InputError, also for a question
 // alone without model or machine.

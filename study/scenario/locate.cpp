@@ -1,16 +1,16 @@
 #include "study/scenario/locate.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "config/scenario_file.hpp"
 #include "core/error.hpp"
+#include "fields/near_words.hpp"
 #include "files/input.hpp"
 #include "model/folder/model_config.hpp"
 #include "study/scenario/named_files.hpp"
@@ -33,53 +33,61 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
 
 [[nodiscard]] bool is_one(const fs::path& path, const Kind& kind, std::error_code& error) {
   if (*kind.suffix == '\0' && path.extension() == kGgufSuffix) return fs::is_regular_file(path, error);
-  return fs::is_regular_file(*kind.suffix == '\0' ? path / "config.json" : path, error);
+  if (*kind.suffix == '\0') return fs::is_regular_file(path / "config.json", error);
+  return files::is_handed_over(path.native()) || fs::is_regular_file(path, error);
+}
+
+// Stacks and machines lie beside the scenarios that need them.
+[[nodiscard]] bool is_scenario(const fs::path& file) {
+  try {
+    return files::read_text(file.string(), files::kLargestText).find(config::kScenarioSchema) != std::string::npos;
+  } catch (const InputError&) {  // refused where it is asked for
+    return false;
+  }
+}
+
+void add_names(const fs::path& folder, const Kind& kind, std::set<std::string>& names) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (is_one(entry.path(), kind, ignored) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
+      names.insert(*kind.suffix == '\0' ? entry.path().filename().string() : entry.path().stem().string());
+}
+
+// Scenarios in folders have the folder in their names: "serving/llama3_on_z100".
+void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
+  std::error_code ignored;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, options, ignored))
+    if (entry.path().extension() == kScenario.suffix && entry.is_regular_file(ignored) && is_scenario(entry.path()))
+      names.insert(entry.path().lexically_relative(folder).replace_extension().string());
 }
 
 [[nodiscard]] std::set<std::string> names_of(const Kind& kind) {
   std::set<std::string> names;
-  std::error_code ignored;
   for (const fs::path& data : data_folders())
-    for (const auto& entry : fs::directory_iterator(data / kind.folder, ignored))
-      if (is_one(entry.path(), kind, ignored) && (*kind.suffix == '\0' || entry.path().extension() == kind.suffix))
-        names.insert(*kind.suffix == '\0' ? entry.path().filename().string() : entry.path().stem().string());
+    if (&kind == &kScenario)
+      add_scenario_names(data / kind.folder, names);
+    else
+      add_names(data / kind.folder, kind, names);
   return names;
 }
 
-// Letters to insert, to delete or to exchange: Levenshtein's distance.
-[[nodiscard]] std::size_t edits(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= one.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= other.size(); ++j) {
-      const std::size_t exchanged = diagonal + (one[i - 1] == other[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({exchanged, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
+[[nodiscard]] std::vector<std::string> listed(const Kind& kind) {
+  const std::set<std::string> names = names_of(kind);
+  return {names.begin(), names.end()};
 }
 
-// All of few, of many those whose spelling is nearest.
+// Those that `asked` may stand for; else all of few, or where to find them.
 [[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
-  constexpr std::size_t kFew = 50, kNearest = 8, kLongestName = 64;
-  const std::set<std::string> all = names_of(kind);
-  if (all.empty()) return "none found; set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
-  std::vector<std::string> names(all.begin(), all.end());
-  const std::string_view spelled = std::string_view(asked).substr(0, kLongestName);
-  if (names.size() > kFew) {
-    std::ranges::stable_sort(names, {}, [spelled](const std::string& name) { return edits(spelled, name); });
-    names.resize(kNearest);
-  }
-  std::string list = all.size() > kFew ? std::to_string(all.size()) + "; the nearest: " : "";
+  constexpr std::size_t kFew = 50;
+  const std::vector<std::string> names = listed(kind);
+  if (names.empty()) return "none is shipped: set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
+  if (std::string guess = suggestion(asked, names); !guess.empty()) return guess;
+  if (names.size() > kFew)
+    return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
+  std::string list = "shipped are ";
   for (const std::string& name : names) list += (&name == &names.front() ? "" : ", ") + name;
   return list;
-}
-
-[[nodiscard]] std::string in_small_letters(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return text;
 }
 
 // What a model's SOURCE begins with: "meta-llama/Meta-Llama-3-8B; written by hand ..." Empty where it has none.
@@ -88,18 +96,17 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   std::error_code ignored;
   if (!fs::is_regular_file(model / "SOURCE", ignored)) return {};
   const std::string text = files::read_text((model / "SOURCE").string(), kLongestSource);
-  return in_small_letters(text.substr(0, text.find_first_of(";,: \n")));
+  return text.substr(0, text.find_first_of(";,: \n"));
 }
 
 // A shipped model by its name on the Hub, with its owner or without, in any case.
 [[nodiscard]] std::optional<fs::path> try_find_by_hub_name(const std::string& name) {
-  const std::string asked = in_small_letters(name);
   for (const fs::path& data : data_folders()) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(data / kModel.folder, ignored)) {
       const std::string known = hub_name(entry.path());
       const std::size_t owner_end = known.find('/');
-      if (owner_end != std::string::npos && (asked == known || asked == known.substr(owner_end + 1)))
+      if (owner_end != std::string::npos && (same_word(name, known) || same_word(name, known.substr(owner_end + 1))))
         return entry.path();
     }
   }
@@ -110,31 +117,48 @@ constexpr Kind kScenario{"scenario", "scenarios", ".yaml", "the scenario argumen
   return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
 }
 
+// A shipped one whose name has other cases.
+[[nodiscard]] std::optional<fs::path> try_find_in_any_case(const std::string& asked, const Kind& kind) {
+  std::error_code ignored;
+  for (const std::string& name : names_of(kind)) {
+    if (!same_word(name, asked)) continue;
+    for (const fs::path& data : data_folders())
+      if (fs::path path = data / kind.folder / (name + kind.suffix); is_one(path, kind, ignored)) return path;
+  }
+  return std::nullopt;
+}
+
 // What is shipped is found also where the working folder may not be read, or is gone.
 [[nodiscard]] std::optional<fs::path> try_find(const std::string& name, const Kind& kind) {
   std::error_code error, ignored;
-  if (is_one(name, kind, error)) return name;
+  const fs::path path = name;
+  if (is_one(path, kind, error)) return path;
+  if (&kind == &kModel && path.filename() == "config.json" && is_one(path.parent_path() / ".", kind, ignored))
+    return path.has_parent_path() ? path.parent_path() : ".";
   for (const fs::path& data : data_folders()) {
     const fs::path candidate = data / kind.folder / (name + kind.suffix);
     if (is_one(candidate, kind, ignored)) return candidate;
   }
   if (error && !is_missing(error)) throw fs::filesystem_error("", name, error);
+  if (auto found = try_find_in_any_case(name, kind)) return found;
   return &kind == &kModel ? try_find_by_hub_name(name) : std::nullopt;
+}
+
+// Why a path that is there is not one of a kind.
+[[noreturn]] void refuse_path(const std::string& name, const Kind& kind) {
+  if (*kind.suffix != '\0') throw InputError(name, std::string("is no file; give a ") + kind.what + "'s file or name");
+  if (fs::is_directory(name))
+    throw InputError(
+        name, std::string("no config.json in this folder (") + kind.option + " takes a Hugging Face model folder)");
+  throw InputError(name, std::string("is no model; ") + kind.option +
+                             " takes a Hugging Face folder or its config.json, a file in GGUF (.gguf), or a name");
 }
 
 [[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
   if (const auto found = try_find(name, kind)) return *found;
-  if (fs::exists(name) && *kind.suffix == '\0')
-    throw InputError(
-        name, std::string("no config.json in this folder (") + kind.option + " takes a Hugging Face model folder)");
+  if (fs::exists(name)) refuse_path(name, kind);
   throw InputError(std::string("no ") + kind.what + " '" + name + "' (neither a " +
-                   (*kind.suffix == '\0' ? "folder" : "file") + " nor one of the shipped: " + known_names(kind, name) +
-                   ")");
-}
-
-[[nodiscard]] std::vector<std::string> listed(const Kind& kind) {
-  const std::set<std::string> names = names_of(kind);
-  return {names.begin(), names.end()};
+                   (*kind.suffix == '\0' ? "folder" : "file") + " nor a shipped name); " + known_names(kind, name));
 }
 
 // Of a package that ships the data in a place of its own; empty: none does.
@@ -178,7 +202,7 @@ std::optional<fs::path> try_find_stack_file(const std::string& path) {
 
 std::optional<fs::path> try_find_stack(const std::string& name) {
   for (const fs::path& file : stack_files())
-    if (file.stem() == name) return file;
+    if (same_word(file.stem().native(), name)) return file;
   return std::nullopt;
 }
 
@@ -198,6 +222,12 @@ std::vector<fs::path> stack_files() {
   std::vector<fs::path> sorted;
   for (const auto& [name, file] : files) sorted.push_back(file);
   return sorted;
+}
+
+std::vector<std::string> stack_names() {
+  std::vector<std::string> names;
+  for (const fs::path& file : stack_files()) names.push_back(file.stem().string());
+  return names;
 }
 
 fs::path find_model(const std::string& name_or_folder) {

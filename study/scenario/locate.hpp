@@ -17,16 +17,17 @@ namespace dculab::study {
 // For who is no program: what is shipped is in `folder`. To be called before other threads look for anything.
 void set_shipped_data(const std::filesystem::path& folder);
 
-// A folder with config.json, a file in GGUF, a name under scenarios/models, or the name that one of those has on the
-// Hub
-// ("Meta-Llama-3-8B", with its owner or without). Throws InputError that lists the known names, or names
-// the option that writes a file of this model.
+// Names of what is shipped are found in any case. Where there is none, InputError says which may be meant.
+
+// A folder with config.json or that file, a file in GGUF, a name under scenarios/models, or the name that one of those
+// has on the Hub ("Meta-Llama-3-8B", with its owner or without). Throws InputError, also that names the option which
+// writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
 
-// A YAML file, or a name under hwmodels. Throws InputError that lists the known names.
+// A YAML file, or a name under hwmodels. Throws InputError.
 [[nodiscard]] std::filesystem::path find_machine(const std::string& name_or_file);
 
-// A YAML file, or a name under scenarios. Throws InputError that lists the known names.
+// A YAML file, or a name under scenarios. Throws InputError.
 [[nodiscard]] std::filesystem::path find_scenario(const std::string& name_or_file);
 
 // The same without the exception: nothing when there is none.
@@ -37,9 +38,10 @@ void set_shipped_data(const std::filesystem::path& folder);
 [[nodiscard]] std::optional<std::filesystem::path> try_find_stack(const std::string& name);
 // The stack files of all data folders; of two with one name the first.
 [[nodiscard]] std::vector<std::filesystem::path> stack_files();
+[[nodiscard]] std::vector<std::string> stack_names();
 
 [[nodiscard]] std::optional<std::filesystem::path> try_find_machine(const std::string& name_or_file);
-// All names under hwmodels, scenarios/models and scenarios, each in order.
+// All names under hwmodels, scenarios/models and scenarios, each in order; of scenarios in folders "serving/NAME".
 [[nodiscard]] std::vector<std::string> machine_names();
 [[nodiscard]] std::vector<std::string> model_names();
 [[nodiscard]] std::vector<std::string> scenario_names();

@@ -1,5 +1,6 @@
 #include "study/scenario/named_files.hpp"
 
+#include <map>
 #include <system_error>
 #include <vector>
 
@@ -16,6 +17,22 @@ namespace fs = std::filesystem;
 [[nodiscard]] std::vector<NamedFile>& named_files() {
   static std::vector<NamedFile> files;
   return files;
+}
+
+// Options whose file is standard input or output.
+[[nodiscard]] std::map<std::string, std::string>& options_of_streams() {
+  static std::map<std::string, std::string> options;
+  return options;
+}
+
+// Why a stream cannot be this option's file, too; "" where it can.
+[[nodiscard]] std::string add_stream(const NamedFile& named) {
+  const bool is_standard = named.path == files::kStandardInput || named.path == files::kStandardOutput;
+  if (!is_standard) return "";
+  const auto [other, is_new] = options_of_streams().emplace(named.path.string(), named.option);
+  if (is_new) return "";
+  return "standard " + std::string(named.use == FileUse::read ? "input is read" : "output is written") + " by " +
+         (other->second == named.option ? "it twice" : other->second + " too") + "; name a file";
 }
 
 // A device or a pipe holds nothing that could be lost.
@@ -56,6 +73,7 @@ namespace fs = std::filesystem;
 }  // namespace
 
 std::string add_named_file(const NamedFile& named) {
+  if (std::string why = add_stream(named); !why.empty()) return why;
   if (is_stream(named.path)) return "";
   const NamedFile file{named.option, target_of(named), named.use};
   for (const NamedFile& other : named_files()) {
@@ -68,6 +86,11 @@ std::string add_named_file(const NamedFile& named) {
   named_files().push_back(file);
   if (file.use == FileUse::written) files::reserve_for_output(file.path, file.option);
   return "";
+}
+
+std::string option_to_standard_output() {
+  const auto found = options_of_streams().find(std::string(files::kStandardOutput));
+  return found == options_of_streams().end() ? "" : found->second;
 }
 
 void require_unwritten(const fs::path& model_folder) {

@@ -21,6 +21,9 @@ struct NamedFile {
 // file that it is as well; "" when nothing is. To be called before other threads read.
 [[nodiscard]] std::string add_named_file(const NamedFile& named);
 
+// The option that writes to standard output; "" where none does.
+[[nodiscard]] std::string option_to_standard_output();
+
 // Throws files::ReservedFileError when a named file that is written is one of this model's.
 void require_unwritten(const std::filesystem::path& model_folder);
 

@@ -65,7 +65,8 @@ RequestWorkload resolve_requests(const config::Scenario& scenario, const ModelSh
 
 bool holds_conversations(const std::string& file) {
   constexpr std::size_t kBeginning = std::size_t{1} << 16U;
-  if (!std::filesystem::is_regular_file(file)) return std::filesystem::path(file).extension() == ".json";
+  if (!std::filesystem::is_regular_file(file) && !files::is_handed_over(file))
+    return std::filesystem::path(file).extension() == ".json";
   std::string beginning;
   const auto next = files::read_text_pieces(file, std::numeric_limits<std::size_t>::max());
   for (std::string_view piece = next(); !piece.empty() && beginning.size() < kBeginning; piece = next())

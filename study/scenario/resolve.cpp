@@ -47,13 +47,16 @@ namespace {
   return names;
 }
 
+void refuse_written_machine(const std::string& name) {
+  const auto file = try_find_machine(name);
+  if (file && !files::is_handed_over(file->native())) (void)files::open_regular(*file);
+}
+
 }  // namespace
 
 void refuse_written_inputs(const config::Scenario& scenario) {
-  for (const std::string& name : with_swept(scenario, "machine", scenario.machines))
-    if (const auto file = try_find_machine(name)) (void)files::open_regular(*file);
-  if (!scenario.decode_machine.empty())
-    if (const auto file = try_find_machine(scenario.decode_machine)) (void)files::open_regular(*file);
+  for (const std::string& name : with_swept(scenario, "machine", scenario.machines)) refuse_written_machine(name);
+  if (!scenario.decode_machine.empty()) refuse_written_machine(scenario.decode_machine);
   for (const std::string& name : with_swept(scenario, "model", {scenario.model.name}))
     if (const auto folder = try_find_model(name)) require_unwritten(*folder);
   const std::filesystem::path requests = scenario.workload.file.empty() ? "" : find_requests_file(scenario);
@@ -68,8 +71,12 @@ ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& rea
   ModelShape model = config::resolve_model(read, scenario.model);
   if (scenario.weights) model.expert_quantization.reset();  // the question's are those of all products
   const std::vector<std::string> found = problems(model);
-  if (!found.empty()) throw InputError(scenario.file, "model " + scenario.model.name + ": " + found.front());
-  return model;
+  if (found.empty()) return model;
+  const std::string problem = "model " + scenario.model.name + ": " + found.front();
+  for (const auto& [field, value] : scenario.model.overrides)
+    if (problem.find(field) != std::string::npos && config::find_key(scenario.document, "model." + field) != nullptr)
+      refuse_key(scenario, "model." + field, {problem});
+  throw InputError(scenario.file, problem);
 }
 
 std::vector<std::string> model_notes(const config::Scenario& scenario) {

@@ -71,9 +71,8 @@ void refuse_unrecommended(const config::Scenario& scenario) {
 }
 
 config::Scenario read_with(const std::string& name, const LoadQuestion& question) {
-  config::Scenario scenario = name.empty()
-                                  ? config::read_scenario(kCommandLine, document_of("", question))
-                                  : config::read_scenario_file(find_scenario(name).string(), changes_of(question));
+  const std::string file = name.empty() ? kCommandLine : find_scenario(name).string();
+  config::Scenario scenario = config::read_scenario(file, document_of(name, question));
   refuse_written_inputs(scenario);
   return scenario;
 }

@@ -8,6 +8,8 @@
 #include "config/stack_file.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
+#include "fields/near_words.hpp"
+#include "files/input.hpp"
 #include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
@@ -89,6 +91,14 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
   return shown_machine(choices, choices.what);
 }
 
+// "; did you mean 'k100-ai'?", of everything that is shipped.
+[[nodiscard]] std::string that_may_be_meant(const std::string& what) {
+  std::vector<std::string> names = machine_names();
+  for (const auto& more : {stack_names(), model_names(), scenario_names()}) names.insert(names.end(), more.begin(), more.end());
+  const std::string guess = suggestion(what, names);
+  return "; " + (guess.empty() ? "`dculab list` has all names" : guess);
+}
+
 }  // namespace
 
 std::optional<std::filesystem::path> try_find_shown(const std::string& name) {
@@ -101,7 +111,10 @@ std::optional<std::filesystem::path> try_find_shown(const std::string& name) {
 Shown find_shown(const std::string& what, const std::vector<std::string>& set) {
   const ShowChoices choices{what, set};
   if (std::filesystem::is_directory(what)) return shown_model(choices, find_model(what));
-  if (std::filesystem::is_regular_file(what)) return shown_file(choices);
+  if (std::filesystem::is_regular_file(what) || files::is_handed_over(what)) {
+    if (const auto model = try_find_model(what)) return shown_model(choices, *model);
+    return shown_file(choices);
+  }
   if (const auto file = try_find_machine(what)) return shown_machine(choices, *file);
   if (const auto file = try_find_stack(what)) return shown_stack(choices, *file);
   if (const auto file = try_find_scenario(what)) return shown_scenario(choices, *file);
@@ -111,7 +124,8 @@ Shown find_shown(const std::string& what, const std::vector<std::string>& set) {
     stacks += (stacks.empty() ? "" : ", ") + file.stem().string();
   if (!stacks.empty()) throw InputError("'" + what + "' is a program; show one of its stacks: " + stacks);
   throw InputError("nothing is called '" + what +
-                   "': neither a file, a folder, nor a shipped machine, stack, model or scenario");
+                   "': neither a file, a folder, nor a shipped machine, stack, model or scenario" +
+                   that_may_be_meant(what));
 }
 
 }  // namespace dculab::study

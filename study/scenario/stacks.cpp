@@ -1,35 +1,32 @@
 #include "study/scenario/stacks.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "config/stack_figure.hpp"
 #include "config/stack_file.hpp"
 #include "core/error.hpp"
+#include "fields/near_words.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
 namespace {
 
-[[nodiscard]] bool same_word(const std::string& a, const std::string& b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 [[nodiscard]] bool is_same_figure(const Node& a, const Node& b) { return a.key == b.key && a.text == b.text; }
 
-[[nodiscard]] std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-[[nodiscard]] std::string offered_for(std::span<const sim::Stack> stacks, const sim::Machine& machine) {
-  std::vector<std::string> names;
-  for (const sim::Stack& stack : stacks)
-    if (sim::is_for(stack, machine)) names.push_back(stack.name);
-  return join(names);
+// What runs on `machine`: its stack that `name` may mean, or all of them.
+[[nodiscard]] std::string offered(std::span<const sim::Stack> stacks, const sim::Machine& machine,
+                                  const std::string& name) {
+  std::vector<std::string_view> words;
+  std::string names;
+  for (const sim::Stack& stack : stacks) {
+    if (!sim::is_for(stack, machine)) continue;
+    names += (names.empty() ? "" : ", ") + stack.name;
+    words.insert(words.end(), {stack.name, stack.program});
+  }
+  const std::string guess = suggestion(name, words);
+  return guess.empty() ? "offered for " + machine.name + ": " + names : guess;
 }
 
 }  // namespace
@@ -52,8 +49,8 @@ const sim::Stack& choose_stack(std::span<const sim::Stack> stacks, const std::st
     if (chosen == nullptr || stack.age < chosen->age) chosen = &stack;
   }
   if (chosen != nullptr) return *chosen;
-  throw InputError((is_known ? "stack '" + name + "' is not for " + machine.name : "no stack '" + name + "'") +
-                   " (offered for " + machine.name + ": " + offered_for(stacks, machine) + ")");
+  const std::string refused = is_known ? "stack '" + name + "' is not for " + machine.name : "no stack '" + name + "'";
+  throw InputError(refused + "; " + offered(stacks, machine, is_known ? "" : name));
 }
 
 sim::Stack resolve_stack(const std::string& name_or_file, const sim::Machine& machine) {

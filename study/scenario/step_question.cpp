@@ -1,32 +1,14 @@
 #include "study/scenario/step_question.hpp"
 
-#include <algorithm>
-
 #include "config/yaml_text.hpp"
 
 namespace dculab::study {
-namespace {
-
-// So that a refusal names what was typed: the option, not the key that it stands for.
-void set_origin(Node& document, const std::string& key, const std::string& origin) {
-  Node* node = &document;
-  for (std::size_t start = 0; node != nullptr && start < key.size();) {
-    const std::size_t end = std::min(key.find('.', start), key.size());
-    node = node->find(key.substr(start, end - start));
-    start = end + 1;
-  }
-  if (node != nullptr) node->origin = origin;
-}
-
-}  // namespace
 
 config::Scenario step_scenario(const StepQuestion& question) {
   Node document =
       config::parse_yaml("command line", "schema: dculab/scenario/1\nquestion: How long does this step take?\n");
   const auto set = [&document](const std::string& option, const char* key, const std::string& value) {
-    if (value.empty()) return;
-    config::set_override(document, {key, value});
-    set_origin(document, key, option + " " + value);
+    if (!value.empty()) config::set_override(document, {key, value}, option + " " + value);
   };
   const auto set_number = [&set](const char* option, const char* key, int value) {
     set(option, key, value == 0 ? "" : std::to_string(value));

@@ -1,6 +1,9 @@
 #include "study/search/search.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -64,6 +67,14 @@ void price_rest(const SweepSpace& space, const SearchOptions& options, const Sea
   if (journal) journal->sync();
 }
 
+// Bytes; the most so far.
+[[nodiscard]] double memory_in_use() {
+  constexpr double kKibi = 1024;  // in which Linux counts
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return kKibi * static_cast<double>(usage.ru_maxrss);
+}
+
 }  // namespace
 
 int SearchOptions::workers() const {
@@ -76,6 +87,27 @@ bool asks_for_search(const config::Scenario& scenario) {
   };
   return scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty() ||
          std::ranges::any_of(scenario.sweep, is_for_search) || config::num_points(scenario.sweep) > kTablePoints;
+}
+
+SearchCost search_cost(const SweepSpace& space, const SearchOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint64_t kMostSamples = 16;
+  constexpr std::chrono::milliseconds kLongEnough{500};
+  const sim::ChunkRange chunks = chunks_of(space, options.shard, options.shards);
+  const std::uint64_t count = chunks.end - chunks.begin, samples = std::min(kMostSamples, count);
+  const double memory_before = memory_in_use();
+  const Clock::time_point start = Clock::now();
+  PointPricer pricer(space);
+  double priced = 0, bytes = 0;
+  for (std::uint64_t each = 0; each < samples && (each == 0 || Clock::now() - start < kLongEnough); ++each, ++priced)
+    bytes += static_cast<double>(price_chunk(space, pricer, chunks.begin + count / samples * each).size());
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count(), threads = options.workers();
+  const double times = static_cast<double>(count) / std::max(priced, 1.0);
+  return {.points = std::min(space.size(), chunks.end * chunk_points(space)) - chunks.begin * chunk_points(space),
+          .threads = options.workers(),
+          .time = Seconds(seconds * times / threads),
+          .memory = Bytes(memory_before + threads * (memory_in_use() - memory_before)),
+          .journal = options.journal.empty() ? Bytes() : Bytes(bytes * times)};
 }
 
 SearchSummary search(const SweepSpace& space, const SearchOptions& options, const SearchEvents& events) {

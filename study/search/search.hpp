@@ -3,11 +3,13 @@
 // journals shards.hpp puts together.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "config/scenario_file.hpp"
 #include "config/study_journal.hpp"
+#include "core/units.hpp"
 #include "study/search/chunks.hpp"
 
 namespace dculab::study {
@@ -28,6 +30,19 @@ struct SearchEvents {
   OnPoints on_points{};                                                 // not of a shard
   std::function<void(const config::StudyJournal&)> on_dropped_bytes{};  // before anything is priced
 };
+
+// Points that a search may have without anybody being asked: some half an hour of one core.
+inline constexpr std::uint64_t kMostUnasked = 100'000'000;
+
+// What a search will take, as some of its chunks say which are priced for it.
+struct SearchCost {
+  std::uint64_t points = 0;  // of the shard
+  int threads = 1;
+  Seconds time;
+  Bytes memory;   // of this program
+  Bytes journal;  // 0: none is kept
+};
+[[nodiscard]] SearchCost search_cost(const SweepSpace& space, const SearchOptions& options);
 
 // Whether a scenario asks for a search: for an objective, a Pareto front or constraints, or with axes that only a
 // search takes (drawn ones, machines and their figures, more points than a table holds).

@@ -11,6 +11,7 @@ struct SearchChoices {
   SearchOptions pricing;
   bool resume = false;      // with the journal that is there
   bool salvage = false;     // the same, also where it is damaged
+  bool yes = false;         // however many points there are
   std::string points_file;  // CSV of all points; empty: none
   bool sensitivity = false;
   double within = 4;  // each way, of a machine's figures

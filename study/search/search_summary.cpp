@@ -49,9 +49,13 @@ void SearchSummary::add(std::uint64_t begin, const config::SearchChunk& chunk) {
   for (std::size_t index = 0; index < chunk.points.size(); ++index) {
     const config::SearchPoint& point = chunk.points[index];
     ++counts_[static_cast<std::size_t>(point.outcome)];
-    if (point.outcome != config::Outcome::met) continue;
+    if (point.outcome == config::Outcome::refused) continue;
+    const bool meets = point.outcome == config::Outcome::met, few = space_.is_served() && space_.size() <= kAll;
+    if (!meets && !few) continue;
     const auto figures = chunk.figures(index);
-    keep({begin + index, {figures.begin(), figures.end()}, chunk.bounds[point.bound]});
+    const KeptPoint kept{begin + index, {figures.begin(), figures.end()}, chunk.bounds[point.bound]};
+    if (meets) keep(kept);
+    if (few) all_.push_back({kept, meets});
   }
 }
 

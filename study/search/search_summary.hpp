@@ -19,6 +19,12 @@ struct KeptPoint {
   std::string bound;
 };
 
+// A point, whether or not it meets the constraints.
+struct WeighedPoint {
+  KeptPoint point;
+  bool meets_constraints = false;
+};
+
 // The best point that has a value of an axis; nothing where no such point meets the constraints.
 struct BestOfValue {
   std::size_t axis = 0;
@@ -44,13 +50,15 @@ class SearchSummary {
   // meet the constraints.
   [[nodiscard]] std::vector<KeptPoint> best_of_pairs() const;
   [[nodiscard]] std::vector<KeptPoint> front() const;
+  // In their order, of served requests with at most kAll points; those that were refused are not among them.
+  [[nodiscard]] const std::vector<WeighedPoint>& all() const { return all_; }
   // Points of which one may become the best when something changes: all, or the best and the best of each value.
   [[nodiscard]] std::vector<std::uint64_t> contenders() const;
 
   static constexpr std::size_t kBest = 64;        // points that are kept
   static constexpr std::size_t kMostValues = 64;  // of an axis, for its values to be told apart
   static constexpr std::size_t kMostPairs = 1024;
-  static constexpr std::size_t kAll = 256;  // contenders when there are no more points
+  static constexpr std::size_t kAll = 256;  // contenders, and points that are kept, when there are no more
 
  private:
   [[nodiscard]] bool better(const KeptPoint& a, const KeptPoint& b) const;
@@ -63,6 +71,7 @@ class SearchSummary {
   std::array<std::uint64_t, 3> counts_{};
   std::string refusal_;
   std::vector<KeptPoint> best_;
+  std::vector<WeighedPoint> all_;
   std::vector<BestOfValue> best_of_values_;
   std::vector<std::size_t> first_value_;  // of each axis, in best_of_values_; kUnreported: not told apart
   std::optional<std::pair<std::size_t, std::size_t>> pair_axes_;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "config/trace_file.hpp"
 #include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
+#include "study/calibrate/measured_traces.hpp"
 #include "study/validate/point_scores.hpp"
 #include "study/validate/points_set.hpp"
 
@@ -69,9 +69,8 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
           .naive = 0};
 }
 
-void score_trace(const std::string& file, PricedOn& priced, Scores& scores) {
+void score_trace(const Trace& trace, PricedOn& priced, Scores& scores) {
   const sim::Machine& machine = priced.machine;
-  const Trace trace = config::read_trace_file(file);
   std::set<std::size_t> refused;
   for (const sim::FloorViolation& violation : sim::floor_violations(machine, trace.steps)) {
     refused.insert(violation.row);
@@ -124,7 +123,8 @@ Validation validate_points(const std::vector<std::string>& points, const std::ve
 Validation validate_traces(const std::vector<std::string>& traces, const sim::Machine& machine) {
   Validation validation;
   PricedOn& priced = validation.priced.try_emplace(machine.name, PricedOn{machine, {}}).first->second;
-  for (const std::string& file : traces) score_trace(file, priced, validation.scores);
+  for (const MeasuredTrace& measured : read_traces(traces, TraceUse::compare))
+    score_trace(measured.trace, priced, validation.scores);
   return validation;
 }
 

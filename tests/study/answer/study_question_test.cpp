@@ -66,16 +66,5 @@ TEST_CASE("what nothing answers is refused") {
   refused(kRequests + "objective: {maximize: max_sequences}\n", "no metric of served requests");
 }
 
-TEST_CASE("a search that takes long is refused without a journal, with the way out that there is") {
-  const std::string drawn = "sweep: {workload.batch: {from: 1, to: 64, samples: ";
-  const config::Scenario large = llama_2_scenario(kStep + drawn + "100000001}}\n");
-  CHECK_THROWS_WITH(refuse_long(large, Journaled::no), ContainsSubstring("100000001 points take long") &&
-                                                           ContainsSubstring("keep them with --journal FILE"));
-  CHECK_THROWS_WITH(refuse_long(large, Journaled::not_alone),
-                    ContainsSubstring("study it alone with --journal FILE, or sweep fewer"));
-  CHECK_NOTHROW(refuse_long(large, Journaled::yes));
-  CHECK_NOTHROW(refuse_long(llama_2_scenario(kStep + drawn + "100000000}}\n"), Journaled::no));
-}
-
 }  // namespace
 }  // namespace dculab::study

@@ -43,6 +43,39 @@ TEST_CASE("the footprint's own row is one of the rows, and fewer KV heads take l
   CHECK(4 * fewer.own.kv_bytes.value() == answer.own.kv_bytes.value());
 }
 
+TEST_CASE("the longest context fills the room that a machine leaves, and fewer KV heads go further") {
+  const FootprintQuestion question{.model = {.name = "llama-3-8b"},
+                                   .weights = {},
+                                   .request = {.tokens = 1000, .batch = 16},
+                                   .machines = {"z100", "k100-ai"}};
+  const FootprintAnswer answer = model_footprint(question);
+  REQUIRE(answer.rooms.size() == 2);
+  const KvRoom& room = answer.rooms.front();
+  CHECK(room.machine == "z100");
+  CHECK(room.memory == 32 * kGiB);
+  CHECK(room.kv_bytes > Bytes());
+  CHECK(room.kv_bytes < 0.9 * room.memory - answer.own.weight_bytes);  // activations and buffers
+  const auto longest = static_cast<double>(longest_context(question, answer, answer.own, room));
+  const Bytes token = answer.own.kv_bytes_per_token * 16.0;
+  CHECK(token * longest <= room.kv_bytes);
+  CHECK(token * (longest + 1) > room.kv_bytes);
+  std::int64_t before = 0;
+  for (const sim::Footprint& row : answer.rows) {
+    if (row.is_latent) continue;
+    CHECK(longest_context(question, answer, row, room) > before);
+    before = longest_context(question, answer, row, room);
+  }
+  CHECK(static_cast<double>(longest_context(question, answer, answer.own, answer.rooms.back())) > longest);
+}
+
+TEST_CASE("weights that fill a machine leave no context") {
+  const FootprintQuestion question{
+      .model = {.name = "llama-3-70b"}, .weights = {}, .request = {.tokens = 1000, .batch = 1}, .machines = {"z100"}};
+  const FootprintAnswer answer = model_footprint(question);
+  CHECK(answer.rooms.front().kv_bytes == Bytes());
+  CHECK(longest_context(question, answer, answer.own, answer.rooms.front()) == 0);
+}
+
 TEST_CASE("what a model cannot have is refused by its option") {
   const auto refused = [](const IntensityQuestion& question, const std::string& why) {
     CHECK_THROWS_WITH(layer_intensity(question), ContainsSubstring(why));

@@ -75,9 +75,9 @@ TEST_CASE("a program's name chooses its youngest stack for the machine") {
 }
 
 TEST_CASE("a stack that there is not, or not for the machine, is refused with those that are") {
-  CHECK_THROWS_WITH(running("z100", "vlm"), ContainsSubstring("no stack 'vlm'") &&
-                                                ContainsSubstring("offered for z100") &&
-                                                ContainsSubstring("vllm-0.3.3-dtk"));
+  CHECK_THROWS_WITH(running("z100", "mystery"),
+                    ContainsSubstring("no stack 'mystery'; offered for z100: ") && ContainsSubstring("vllm-0.3.3-dtk"));
+  CHECK_THROWS_WITH(running("z100", "vlm"), ContainsSubstring("no stack 'vlm'; did you mean 'vLLM'?"));
   CHECK_THROWS_WITH(running("z100", "tensorrt-llm"),
                     ContainsSubstring("stack 'tensorrt-llm' is not for z100") && ContainsSubstring("llama.cpp-hip"));
 }
