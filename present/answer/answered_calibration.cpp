@@ -10,7 +10,7 @@
 #include "present/study/validation_report.hpp"
 #include "study/benchmarks/benchmark_fit.hpp"
 #include "study/calibrate/catalog.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/calibrate/measured_traces.hpp"
 #include "study/validate/point_scores.hpp"
 #include "study/validate/points_set.hpp"
 
@@ -20,8 +20,7 @@ CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const Cali
   if (question.traces.empty())
     throw InputError(
         "nothing to learn from; give results of a benchmark or traces with --machine, or --points FILE...");
-  if (question.machine.empty()) throw InputError("--machine: the traces are of a machine; name it");
-  const sim::Machine base = study::resolve_machine(question.machine);
+  const sim::Machine base = study::machine_of_traces(question.machine, question.traces);
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
   if (believed.steps.size() < sim::kFewestSteps && events.on_refused)  // which is refused
     for (const std::string& line : believed.refused) events.on_refused(line);
@@ -38,7 +37,7 @@ Report calibrated_on_benchmarks(const study::BenchmarkQuestion& question, const 
   std::optional<files::NewFolder> made;
   if (!folder.empty()) made.emplace(folder);
   const std::vector<study::BenchmarkCase> cases = study::benchmark_cases(question);
-  const std::string label = "fitting " + std::to_string(cases.size()) + (cases.size() == 1 ? " result" : " results");
+  const std::string label = "fitting " + counted(std::ssize(cases), "result");
   const study::BenchmarkFit fit = study::fit_benchmarks(cases, [&](double share) {
     if (progress) progress(label, share);
   });

@@ -72,11 +72,6 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   add_study_answer(scenario, study::answer_study(scenario, machines, within), report);
 }
 
-[[nodiscard]] study::Journaled journaled(const config::Scenario& scenario, const StudyQuestion& question) {
-  if (!question.search.pricing.journal.empty()) return study::Journaled::yes;
-  return scenario.then.empty() && question.scenarios.size() == 1 ? study::Journaled::no : study::Journaled::not_alone;
-}
-
 // A load without a scenario file is judged by its throughput unless the question says by what.
 [[nodiscard]] study::LoadQuestion load_of(const std::string& file, const StudyQuestion& question) {
   study::LoadQuestion load = question.load;
@@ -96,13 +91,14 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
     scenario = study::read_serving_scenario(file, load_of(file, question));
   else
     study::refuse_unanswered(scenario);
-  study::refuse_long(scenario, journaled(scenario, question));
   return scenario;
 }
 
 [[nodiscard]] Report answered(const std::string& file, const StudyQuestion& question, const SearchEvents& events) {
   const config::Scenario scenario = read_question(file, question);
-  const std::vector<config::Scenario> followers = study::read_followers(scenario);  // before the work
+  const std::vector<config::Scenario> followers = study::read_followers(scenario);
+  ask_before_long_search(scenario, question.search, events);  // all of them, before the work
+  for (const config::Scenario& next : followers) ask_before_long_search(next, question.search, events);
   Report report = study_report(scenario.question);
   if (!question.measure)
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));

@@ -8,7 +8,7 @@
 #include "present/study/served_report.hpp"
 #include "present/study/validation_report.hpp"
 #include "study/benchmarks/benchmark_files.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/calibrate/measured_traces.hpp"
 #include "study/validate/point_scores.hpp"
 
 namespace dculab::present {
@@ -18,8 +18,7 @@ constexpr const char* kExperiment = "experiment";  // left out of served runs
 
 [[nodiscard]] study::Validation validate(const ValidationQuestion& question) {
   if (!question.points.empty()) return study::validate_points(question.points, question.calibrate_on);
-  if (question.machine.empty()) throw InputError("--machine: a trace is predicted on a machine; name it");
-  return study::validate_traces(question.files, study::resolve_machine(question.machine));
+  return study::validate_traces(question.files, study::machine_of_traces(question.machine, question.files));
 }
 
 [[nodiscard]] Report leave_out(const ValidationQuestion& question) {

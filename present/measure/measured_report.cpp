@@ -9,6 +9,7 @@
 #include "config/unit_text.hpp"
 #include "present/measure/measured_serving_fields.hpp"
 #include "present/measure/served_study.hpp"
+#include "present/output/conclusion.hpp"
 #include "present/output/field_csv.hpp"
 #include "study/scenario/axis_title.hpp"
 
@@ -87,6 +88,23 @@ void add_regret(const std::optional<sim::Regret>& regret, Report& report) {
                                        " when each workload is decided on its own), over all measured steps");
 }
 
+// How far the predictions of this machine may be trusted, and what came of following them.
+void conclude_sweep(const study::MeasuredSweep& sweep, const std::string& model, Report& report) {
+  const sim::HoldOutScore& score = sweep.score;
+  conclude(report, "Predictions of this machine are off by " + percent(score.error.median_abs_error) + " (median of " +
+                       std::to_string(score.error.count) +
+                       " steps that the fit had not seen; two runs of a step differ by " +
+                       percent(sweep.spread.median) + ").");
+  if (!sweep.regret) return;
+  const sim::Regret& regret = *sweep.regret;
+  const std::string predicted =
+      "Here " + model + " is predicted to be fastest with " + measured_choice_text(regret.predicted_best);
+  conclude(report, regret.predicted_best == regret.measured_best
+                       ? predicted + ", and so it was measured."
+                       : predicted + "; measured, that is " + percent(regret.regret) + " slower than the best, " +
+                             measured_choice_text(regret.measured_best) + ".");
+}
+
 void add_speed_ups(const std::vector<study::MeasuredSpeedUp>& speed_ups, const std::vector<config::SweepPoint>& points,
                    const config::Compare& compare, Report& report) {
   Table table;
@@ -152,7 +170,7 @@ void add_lines(const std::vector<std::string>& lines, Report& report) {
   report.heading.insert(report.heading.end(), lines.begin(), lines.end());
 }
 
-void add_found(const study::MeasuredSweep& found, const config::Scenario&, const study::MeasuredStudy& study,
+void add_found(const study::MeasuredSweep& found, const config::Scenario& scenario, const study::MeasuredStudy& study,
                Report& report) {
   report.heading.push_back(study.host);
   report.heading.push_back(std::to_string(found.points.size()) + " steps measured: " + found.trace.header.timing);
@@ -162,6 +180,7 @@ void add_found(const study::MeasuredSweep& found, const config::Scenario&, const
   add_regret(found.regret, report);
   add_exchanges(found, report);
   set_answer(found, report);
+  conclude_sweep(found, scenario.model.name, report);
 }
 
 void add_found(const study::MeasuredComparison& found, const config::Scenario& scenario,

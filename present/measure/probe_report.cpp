@@ -7,13 +7,13 @@
 
 #include "config/unit_text.hpp"
 #include "core/activation_mode.hpp"
+#include "engine/probe/explanation.hpp"
 #include "present/measure/probe_fields.hpp"
 #include "present/output/field_csv.hpp"
 
 namespace dculab::present {
 namespace {
 
-constexpr double kLoadWorthAWarning = 0.03;
 constexpr const char* kEmulated =
     "EMULATED: the host plays the GPU, lane by lane, on tiny shapes; these figures say nothing about any GPU";
 
@@ -22,7 +22,7 @@ constexpr const char* kEmulated =
   table.title = "Memory (reads; highest of the runs, median in brackets)";
   table.columns = {"level", "size", "latency"};
   for (const engine::ReadRate& rate : host.levels.front().read)
-    table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
+    table.columns.push_back(counted(rate.threads, "thread"));
   table.columns.push_back("lines in flight");
   const auto add = [&table](const std::string& label, const engine::LevelMeasurement& level) {
     Row row{label, config::short_text(level.size), config::short_text(level.latency.median)};
@@ -41,7 +41,7 @@ constexpr const char* kEmulated =
   table.title = "Arithmetic";
   table.columns = {"peak"};
   for (const engine::ArithmeticRate& rate : host.peaks.front().rate)
-    table.columns.push_back(std::to_string(rate.threads) + (rate.threads == 1 ? " thread" : " threads"));
+    table.columns.push_back(counted(rate.threads, "thread"));
   for (const engine::PeakMeasurement& peak : host.peaks) {
     Row row{peak.name};
     for (const engine::ArithmeticRate& rate : peak.rate) row.emplace_back(config::short_text(rate.rate.highest));
@@ -57,8 +57,7 @@ template <class ByRows, class MakeCell>
   Table table;
   table.title = std::move(title);
   table.columns = {"weights, activations"};
-  for (const auto& [rows, figure] : kernels.begin()->second)
-    table.columns.push_back(std::to_string(rows) + (rows == 1 ? " row" : " rows"));
+  for (const auto& [rows, figure] : kernels.begin()->second) table.columns.push_back(counted(rows, "row"));
   for (const auto& [kernel, by_rows] : kernels) {
     Row row{std::string(name(kernel.weights)) + ", " + std::string(name(kernel.activations))};
     for (const auto& [rows, figure] : by_rows) row.push_back(cell(figure));
@@ -134,9 +133,8 @@ Report host_probe_report(const engine::HostMeasurements& host, const sim::Machin
   report.heading = {machine.description, "clock " + config::short_text(host.clock) + "; fork and join of " +
                                              std::to_string(host.threads) + " threads " +
                                              config::short_text(machine.overheads.kernel_launch)};
-  if (host.foreign_load > kLoadWorthAWarning)
-    report.heading.push_back("warning: other processes used " + percent(host.foreign_load) +
-                             " of the CPUs during the probe; the figures are too low by about as much");
+  if (const std::string warning = engine::busy_warning(host); !warning.empty())
+    report.heading.push_back("warning: " + warning);
   report.tables = {memory_table(host), peak_table(host)};
   if (!host.exchanges.empty()) report.tables.push_back(exchange_table(host));
   for (Table& table : matmul_tables(machine)) report.tables.push_back(std::move(table));

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/version.hpp"
+
 namespace dculab::present {
 namespace {
 
@@ -37,24 +39,29 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
           {"notes", table.notes}};
 }
 
+// What is asked: the scenario's words, else the first line that the command says.
+[[nodiscard]] std::string question_of(const Report& report) {
+  const auto asked = report.json.find("question");
+  if (asked != report.json.end() && asked->is_string()) return *asked;
+  return report.heading.empty() ? "" : report.heading.front();
+}
+
 // No "<" is left that could end the script element.
 [[nodiscard]] std::string data_of(const Report& report) {
-  Json data{{"schema", report.schema},
-            {"version", DCULAB_VERSION},
-            {"heading", report.heading},
-            {"tables", Json::array()},
-            {"result", report.json}};
+  Json data{{"schema", report.schema},   {"version", version()},    {"question", question_of(report)},
+            {"heading", report.heading}, {"tables", Json::array()}, {"result", report.json}};
   for (const Table& table : report.tables) data["tables"].push_back(to_json(table));
   std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   replace(text, "<", "\\u003c");
   return text;
 }
 
-// "dculab/predict/1" -> "predict: the first line that the command says".
+// "dculab/predict/1" -> "dculab predict: what is asked".
 [[nodiscard]] std::string title_of(const Report& report) {
   const std::size_t begin = report.schema.find('/') + 1;
   const std::string command = report.schema.substr(begin, report.schema.find('/', begin) - begin);
-  return "dculab " + command + (report.heading.empty() ? "" : ": " + report.heading.front());
+  const std::string question = question_of(report);
+  return "dculab " + command + (question.empty() ? "" : ": " + question);
 }
 
 }  // namespace

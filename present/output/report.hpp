@@ -14,6 +14,7 @@
 namespace dculab::present {
 
 using config::exact_number;
+using config::counted;
 using config::number;
 using config::percent;
 using config::signed_percent;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "files/output.hpp"
+#include "present/output/conclusion.hpp"
 #include "present/output/csv_text.hpp"
 #include "present/output/html_page.hpp"
 #include "present/output/standard_output.hpp"
@@ -26,6 +27,7 @@ std::string text_of(const Report& report, Format format, std::optional<std::size
       if (index > 0 || !report.heading.empty()) out << '\n';
       out << table_text(report.tables[index], width);
     }
+    out << conclusion_text(report);
   }
   return out.str();
 }

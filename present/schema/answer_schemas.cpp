@@ -30,6 +30,7 @@
 #include "present/study/simulated_scenario.hpp"
 #include "present/study/teaching_fields.hpp"
 #include "present/study/validation_fields.hpp"
+#include "present/values/shipped_report.hpp"
 #include "present/values/shown_report.hpp"
 
 namespace dculab::present {
@@ -38,7 +39,7 @@ namespace {
 using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed, ReportedBenchmarks>;
 using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration, ReportedBenchmarkFit>;
 
-constexpr std::array<AnswerSchema, 28> kAnswerSchemas{{
+constexpr std::array<AnswerSchema, 29> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",
      [] { return document_schema<StudyDocument>("dculab/study/1"); }},
     {"predict", "dculab/predict/1", "one step on one machine, op by op",
@@ -85,6 +86,8 @@ constexpr std::array<AnswerSchema, 28> kAnswerSchemas{{
      [] { return document_schema<ReportedRegrouping>("dculab/regroup/1"); }},
     {"show", "dculab/show/1", "every effective value of a file or a name",
      [] { return document_schema<ReportedValues>("dculab/show/1"); }},
+    {"list", "dculab/list/1", "models, machines, stacks and scenarios that are shipped",
+     [] { return document_schema<Warned<study::Shipped>>("dculab/list/1"); }},
     {"schema", "dculab/schema/1", "the documents that have schemas",
      [] { return document_schema<ReportedSchemas>("dculab/schema/1"); }},
     {"machine", "dculab/machine/1", "a file: a device, and what it costs to run work there", machine_schema},

@@ -35,6 +35,7 @@ struct Study {
   std::optional<std::vector<std::string>> warnings;
   Body body;
   std::optional<std::vector<AnyFollowingStudy>> then;
+  std::optional<std::vector<std::string>> conclusion;
 };
 
 using AnyStudy = std::variant<Study<ReportedSearch>, Study<ReportedShards>, Study<StepStudies>, Study<DesignStudies>,
@@ -45,6 +46,7 @@ using AnyStudy = std::variant<Study<ReportedSearch>, Study<ReportedShards>, Stud
 // Of several scenarios.
 struct SeveralStudies {
   std::vector<AnyStudy> studies;
+  std::optional<std::vector<std::string>> conclusion;
 };
 
 // A study, or several.
@@ -75,7 +77,8 @@ struct FieldList<present::Study<Body>> {
   static constexpr auto fields = std::tuple(
       field("question", "the scenario's", &Study::question),
       field("warnings", "what makes the figures less than they seem", &Study::warnings), inlined(&Study::body),
-      field("then", "studies of the scenarios that the first one names", &Study::then));
+      field("then", "studies of the scenarios that the first one names", &Study::then),
+      field("conclusion", "the answer in sentences", &Study::conclusion));
 };
 
 template <>
@@ -83,7 +86,8 @@ struct FieldList<present::SeveralStudies> {
   static constexpr std::string_view id = "studies";
   static constexpr std::string_view doc = "Studies of several scenarios.";
   static constexpr auto fields =
-      std::tuple(field("studies", "in the order asked for", &present::SeveralStudies::studies));
+      std::tuple(field("studies", "in the order asked for", &present::SeveralStudies::studies),
+                 field("conclusion", "the answers in sentences", &present::SeveralStudies::conclusion));
 };
 
 }  // namespace dculab

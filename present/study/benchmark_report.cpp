@@ -14,10 +14,6 @@ namespace {
 using study::BenchmarkCase;
 using study::BenchmarkScore;
 
-[[nodiscard]] std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 [[nodiscard]] std::string value_text(const config::BenchmarkFigure& figure, double value) {
   if (!config::is_rate(figure.metric)) return config::short_text(Seconds(value));
   return number(value) + (figure.metric == config::BenchmarkMetric::request_rate ? " /s" : " tokens/s");
@@ -42,7 +38,7 @@ using study::BenchmarkScore;
   std::string text(config::name(result.tool));
   if (result.tool == config::BenchmarkTool::llama_bench) return text;
   const RequestWorkload& workload = each.workload;
-  text += ": " + counted(static_cast<std::size_t>(workload.requests), "request") + " of ";
+  text += ": " + counted(workload.requests, "request") + " of ";
   text += workload.recorded.empty() ? lengths_text(workload.prompt) + " + " + lengths_text(workload.output) + " tokens"
                                     : "the lengths that the file lists";
   const std::string arrival = arrival_text(result);
@@ -111,7 +107,7 @@ Report benchmarks_report(const std::vector<BenchmarkCase>& cases) {
   reported.summary = summary_of(reported.figures);
   Report report = report_of("dculab/validate/1", reported);
   report.heading.push_back(reported.model + " on " + reported.machine + " with " + reported.stack);
-  report.heading.push_back(counted(reported.figures.size(), "figure") + ": " + error_text(reported.summary.error) +
+  report.heading.push_back(counted(std::ssize(reported.figures), "figure") + ": " + error_text(reported.summary.error) +
                            "; " + percent(reported.summary.inside) + " inside their 90 % interval");
   report.tables = std::move(tables);
   return report;
@@ -128,7 +124,7 @@ Report benchmark_fit_report(const std::vector<BenchmarkCase>& cases, const study
   reported.after = summary_of(reported.figures).error;
   Report report = report_of("dculab/calibrate/1", reported);
   report.heading.push_back(cases.front().server.model.name + " on " + fit.machine.name + " with " +
-                           fit.machine.stack.name + ": " + counted(cases.size(), "result"));
+                           fit.machine.stack.name + ": " + counted(std::ssize(cases), "result"));
   report.heading.push_back("before the fit: " + error_text(reported.before));
   report.heading.push_back("after the fit: " + error_text(reported.after));
   report.tables.push_back(parameter_table(fit.parameters, "not identified by these results"));
@@ -139,7 +135,7 @@ Report benchmark_fit_report(const std::vector<BenchmarkCase>& cases, const study
     report.tables.push_back(figure_table(cases[each], scores));
   }
   if (!files.empty())
-    report.tables.back().notes.push_back("wrote " + counted(files.size(), "file") + " below " + folder +
+    report.tables.back().notes.push_back("wrote " + counted(std::ssize(files), "file") + " below " + folder +
                                          "; every command reads them with DCULAB_DATA=" + folder +
                                          " in the environment");
   return report;

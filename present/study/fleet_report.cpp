@@ -8,10 +8,6 @@
 namespace dculab::present {
 namespace {
 
-[[nodiscard]] std::string plural(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 // " within TTFT 2 s, TPOT 60 ms"
 [[nodiscard]] std::string level_text(const ServiceLevel& slo) {
   std::string text;
@@ -113,9 +109,9 @@ std::string fleet_line(const study::Recommendation& result, const ServiceLevel& 
   const study::Layout& layout = fleet.choice();
   std::string line = "→ ";
   line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
-  line += level_text(slo) + ": " + plural(layout.replicas, "replica") + " of " + study::layout_text(layout.devices) +
-          ", " + plural(layout.num_devices(), "device") + " in " + plural(fleet.servers(), "server") + "; block size " +
-          block_sizes_text(result) + ", " + std::to_string(result.served.batch) +
+  line += level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " + study::layout_text(layout.devices) +
+          ", " + counted(layout.num_devices(), "device") + " in " + counted(fleet.servers(), "server") +
+          "; block size " + block_sizes_text(result) + ", " + std::to_string(result.served.batch) +
           " sequences at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
           ", gpu_memory_utilization " + config::exact_number(result.memory.chosen);
   return result.expected ? line + expectation_text(result, slo) : line;
@@ -124,7 +120,7 @@ std::string fleet_line(const study::Recommendation& result, const ServiceLevel& 
 Table fleet_table(const study::Recommendation& result) {
   const study::FleetChoice& fleet = *result.fleet;
   Table table;
-  table.title = "Layouts of a replica on servers of " + plural(fleet.offer.devices, "device");
+  table.title = "Layouts of a replica on servers of " + counted(fleet.offer.devices, "device");
   table.title += fleet.rate > 0 ? " for " + number(fleet.rate) + " requests/s" : ", by what they serve";
   table.columns = {"layout",  "KV dtype", "at a time", "requests/s",   "TPOT",
                    "devices", "TTFT P90", "TPOT P90",  "mean latency", "why not"};

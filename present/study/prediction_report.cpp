@@ -53,11 +53,6 @@ namespace {
          " tokens/s";
 }
 
-// "1 sequence", "2 sequences"
-[[nodiscard]] std::string counted(std::int64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // "8 KV heads (group size 4)", or what all query heads share.
 [[nodiscard]] std::string heads_text(const ModelShape& model) {
   const Heads heads = model.heads();

@@ -10,6 +10,7 @@
 #include "fields/field_list.hpp"
 #include "present/study/decision_fields.hpp"
 #include "present/study/fleet_fields.hpp"
+#include "present/study/metric_text.hpp"
 #include "present/study/recommend_report.hpp"
 #include "present/study/serve_command.hpp"
 #include "present/study/speculation_fields.hpp"
@@ -39,6 +40,7 @@ struct ReportedRecommendation {
 struct ReportedRecommendations {
   std::vector<Part<ReportedRecommendation>> recommendations{};
   std::string question{};
+  ServiceLevel slo{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
 };
 
@@ -202,10 +204,10 @@ struct FieldList<present::ReportedRecommendations> {
   static constexpr std::string_view csv_rows =
       "recommendations[model, machine, replicas, tensor_parallel_size, pipeline_parallel_size, expert_parallel_size]"
       ".decisions[key, choice].candidates";
-  static constexpr auto fields =
-      std::tuple(field("recommendations", "in the order of the machines asked for", &Self::recommendations),
-                 field("question", "the scenario's", &Self::question),
-                 field("machine_facts", "figures of the machines, by name", &Self::machine_facts));
+  static constexpr auto fields = std::tuple(
+      field("recommendations", "in the order of the machines asked for", &Self::recommendations),
+      field("question", "the scenario's", &Self::question), field("slo", "that requests are held to", &Self::slo),
+      field("machine_facts", "figures of the machines, by name", &Self::machine_facts));
 };
 
 }  // namespace dculab

@@ -260,7 +260,7 @@ void add_machine_recommendation(const study::Recommendation& result, const Servi
 Report recommendation_report(const study::RecommendationQuestion& question,
                              const std::vector<study::Recommendation>& found) {
   const config::Scenario& scenario = question.scenario;
-  ReportedRecommendations reported{.question = scenario.question};
+  ReportedRecommendations reported{.question = scenario.question, .slo = scenario.slo};
   Report report = report_of("dculab/recommend/1", reported, study::whose_kernels(scenario));
   add_warnings(report, study::model_notes(scenario));
   for (const study::Recommendation& each : found) add_machine_recommendation(each, scenario.slo, report, reported);

@@ -52,6 +52,12 @@ struct PairPoint {
   SearchedPoint point;
 };
 
+// Any point, without what its time rests on.
+struct WeighedPoint {
+  SearchedPoint point;
+  bool meets_constraints = false;
+};
+
 struct BestOfValue {
   std::string key, value;
   std::optional<ReportedPoint> best{};
@@ -76,6 +82,8 @@ struct ReportedSearch {
   std::optional<std::vector<ReportedBlockSizes>> block_sizes{};
   std::optional<std::vector<Part<BestOfValue>>> best_of_values{};
   std::optional<std::vector<Part<PairPoint>>> best_of_pairs{};
+  std::optional<std::vector<Part<WeighedPoint>>> all{};
+  std::optional<ServiceLevel> slo{};
   std::optional<std::vector<ReportedGoal>> aims{};
   std::optional<std::vector<Part<ReportedPoint>>> pareto{};
   std::optional<std::vector<ReportedSensitivity>> sensitivity{};
@@ -119,6 +127,19 @@ struct FieldList<present::PointCounts> {
 };
 
 template <>
+struct FieldList<present::SearchedPoint> {
+  using Self = present::SearchedPoint;
+  static constexpr std::string_view id = "searched_point";
+  static constexpr std::string_view doc = "A point of a search, by its place in the sweep.";
+  static constexpr auto fields =
+      std::tuple(field("point", "its number in the sweep", [](const Self& each) { return each.point.number; }),
+                 field("choices", "keys of the scenario and their values",
+                       [](const Self& each) { return each.space.choices(each.point.number); }),
+                 keyed(present::metric_keys, &Self::figures),
+                 field("bound", "what limits most of the time", [](const Self& each) { return each.point.bound; }));
+};
+
+template <>
 struct FieldList<present::SearchedTrust> {
   using Self = present::SearchedTrust;
   static constexpr std::string_view id = "point_trust";
@@ -144,13 +165,8 @@ struct FieldList<present::ReportedPoint> {
   using Self = present::ReportedPoint;
   static constexpr std::string_view id = "point";
   static constexpr std::string_view doc = "A point of a search, and what it comes to.";
-  static constexpr auto fields = std::tuple(
-      field("point", "its number in the sweep", [](const Self& reported) { return reported.point.point.number; }),
-      field("choices", "keys of the scenario and their values",
-            [](const Self& reported) { return reported.point.space.choices(reported.point.point.number); }),
-      keyed(present::metric_keys, [](const Self& reported) { return reported.point.figures(); }),
-      field("bound", "what limits most of the time", [](const Self& reported) { return reported.point.point.bound; }),
-      inlined(&Self::trust), field("ops", "of the best point's step", &Self::ops));
+  static constexpr auto fields =
+      std::tuple(inlined(&Self::point), inlined(&Self::trust), field("ops", "of the best point's step", &Self::ops));
 };
 
 template <>
@@ -171,6 +187,16 @@ struct FieldList<present::PairPoint> {
             [](const Self& reported) { return reported.point.space.choices(reported.point.point.number); }),
       keyed(present::metric_keys, &figure),
       field("bound", "what limits most of the time", [](const Self& reported) { return reported.point.point.bound; }));
+};
+
+template <>
+struct FieldList<present::WeighedPoint> {
+  using Self = present::WeighedPoint;
+  static constexpr std::string_view id = "weighed_point";
+  static constexpr std::string_view doc = "A point of a search, whether or not it meets the constraints.";
+  static constexpr auto fields = std::tuple(
+      inlined(&Self::point),
+      field("meets_constraints", "those of the scenario, and objective.subject_to", &Self::meets_constraints));
 };
 
 template <>
@@ -198,7 +224,8 @@ struct FieldList<present::ReportedSearch> {
       field("block_sizes", "which to take on each machine, of served requests", &Self::block_sizes),
       field("best_of_values", "of each value of an axis", &Self::best_of_values),
       field("best_of_pairs", "of each number of KV heads and block size, where both are axes", &Self::best_of_pairs),
-      field("aims", "what the front is of", &Self::aims),
+      field("served_points", "every point that can be, of served requests with at most 256 points", &Self::all),
+      field("slo", "that served requests are held to", &Self::slo), field("aims", "what the front is of", &Self::aims),
       field("pareto", "points that no other beats in all aims", &Self::pareto),
       field("sensitivity", "which figures of the best point's machine would change the answer", &Self::sensitivity));
 };

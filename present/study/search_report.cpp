@@ -154,6 +154,15 @@ void tell_pairs(const Search& search, ReportedSearch& reported) {
   if (!pairs.empty()) reported.best_of_pairs = std::move(pairs);
 }
 
+// For the chart of throughput against latency.
+void tell_all(const Search& search, ReportedSearch& reported) {
+  if (search.space.is_served()) reported.slo = search.space.scenario().slo;
+  if (search.summary.all().empty()) return;
+  reported.all.emplace();
+  for (const study::WeighedPoint& each : search.summary.all())
+    reported.all->push_back(WeighedPoint{{search.space, each.point}, each.meets_constraints});
+}
+
 void report_front(const Search& search, Report& report, ReportedSearch& reported) {
   const study::SweepSpace& space = search.space;
   if (space.scenario().pareto.empty()) return;
@@ -255,6 +264,7 @@ void report_search(const study::SweepSpace& space, const study::SearchSummary& s
   }
   report_values(search, report, reported);
   tell_pairs(search, reported);
+  tell_all(search, reported);
   report_front(search, report, reported);
   if (answer.sensitivity) reported.sensitivity = report_sensitivity(space, *answer.sensitivity, report);
   set_answer(reported, report);

@@ -106,6 +106,7 @@ struct FieldList<study::Simulation> {
             [](const Simulation& each) { return each.run.metrics.requests(); }),
       field("one_in", "groups of devices that share experts, and of requests, of which one is simulated", unit::count,
             [](const Simulation& each) { return when(each.run.one_in > 1, [&] { return each.run.one_in; }); }),
+      field("slo", "that they are held to", &Simulation::slo),
       field("requests_within_slo", "of these", unit::count,
             [](const Simulation& each) { return each.run.metrics.requests_within_objective(); }),
       field("prompt_tokens", "of all requests", unit::tokens,

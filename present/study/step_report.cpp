@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/conclusion.hpp"
 #include "present/output/field_csv.hpp"
 #include "present/study/model_comparison.hpp"
 #include "present/study/predicted_fields.hpp"
@@ -44,6 +45,12 @@ namespace {
   return row;
 }
 
+[[nodiscard]] std::string misfit_text(const std::string& machine, std::int64_t most) {
+  return machine + ": no point fits in memory (" +
+         (most == 1 ? "one sequence does" : std::to_string(most) + " sequences do") +
+         " at most), so these are the times as if it did; take a smaller batch, fewer bits or more devices";
+}
+
 [[nodiscard]] Table step_table(const study::StepStudy& study) {
   Table table = empty_step_table(study);
   for (const study::StepFigures& point : study.points) table.rows.push_back(step_row(point));
@@ -55,6 +62,7 @@ namespace {
   const sim::Machine& machine = study.machine;
   ReportedSteps reported{study};
   add_warnings(report, study.unserved);
+  if (const auto most = study.most_where_none_fits()) add_warnings(report, {misfit_text(machine.name, *most)});
   report.tables.push_back(step_table(study));
   if (study.models)
     add_model_comparison(*study.models, machine.name, report);
@@ -66,6 +74,28 @@ namespace {
   return reported;
 }
 
+// " (no room for 32 KV heads)"
+[[nodiscard]] std::string no_room_text(const study::StepStudy& study) {
+  std::string heads;
+  for (const sim::Choice& each : study.decision->kv_heads.choices)
+    if (study.choices.at(each).figure == 0) heads += (heads.empty() ? "" : ", ") + std::to_string(each.kv_heads);
+  return heads.empty() ? "" : " (no room for " + heads + " KV heads)";
+}
+
+// The recommended step on every machine that has one.
+void conclude_steps(const std::vector<study::StepStudy>& machines, Report& report) {
+  std::string sentence;
+  for (const study::StepStudy& study : machines) {
+    if (!study.decision) continue;
+    const sim::Choice choice = study.decision->choice;
+    sentence += (sentence.empty() ? study.model + " would take " : ", ") +
+                config::short_text(Seconds(1 / study.choices.at(choice).figure)) + " a step on " + study.machine.name +
+                " with " + study::heads_text(choice.kv_heads) + " and block size " + std::to_string(choice.block_size) +
+                no_room_text(study);
+  }
+  if (!sentence.empty()) conclude(report, sentence + ".");
+}
+
 }  // namespace
 
 void add_step_studies(const std::vector<study::StepStudy>& machines, Report& report) {
@@ -75,6 +105,7 @@ void add_step_studies(const std::vector<study::StepStudy>& machines, Report& rep
     set_of_machine(reported.machine_facts, study.machine.name, machine_facts(study.machine));
   }
   set_answer(reported, report);
+  conclude_steps(machines, report);
   if (std::ranges::any_of(machines, &study::StepStudy::leaves_heads_open)) report.tables.push_back(elsewhere_table());
 }
 

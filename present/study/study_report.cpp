@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "present/output/conclusion.hpp"
 #include "present/study/design_report.hpp"
 #include "present/study/group_report.hpp"
 #include "present/study/speculation_report.hpp"
@@ -62,6 +63,7 @@ void add_follower(const std::string& question, const std::vector<std::string>& n
     if (line.starts_with("warning: ") && std::ranges::find(report.heading, line) == report.heading.end())
       report.heading.push_back(line);
   if (part.tables.empty()) return;
+  move_conclusion(part, report);
   part.tables.front().title = "Then: " + question + "\n\n" + part.tables.front().title;
   for (Table& table : part.tables) report.tables.push_back(std::move(table));
   part.json["question"] = question;
@@ -75,6 +77,7 @@ void add_study(Report part, Report& all) {
   for (const std::string& line : part.heading) heading += line + "\n";
   part.tables.front().title = heading + "\n" + part.tables.front().title;
   for (Table& table : part.tables) all.tables.push_back(std::move(table));
+  move_conclusion(part, all);
   all.json["studies"].push_back(std::move(part.json));
   move_answers(part, "/studies/" + std::to_string(all.json["studies"].size() - 1), all);
 }

@@ -1,6 +1,7 @@
 // The fields of the teaching tables.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "core/dtype.hpp"
 #include "present/output/field_json.hpp"
+#include "present/values/machine_figures.hpp"
 #include "study/evaluate/latent_forms.hpp"
 #include "study/evaluate/layer_tables.hpp"
 
@@ -22,9 +24,11 @@ struct ReportedIntensity {
 struct FootprintRow {
   const sim::Footprint& row;
   bool has_entries = false;  // of compressed attention, in the place of latents
+  std::optional<ByMachine<std::int64_t>> longest{};
 };
 
 struct ReportedFootprint {
+  const study::FootprintQuestion& question;
   const study::FootprintAnswer& answer;
 };
 
@@ -95,7 +99,20 @@ struct FieldList<present::FootprintRow> {
                  field("kv_bytes_per_token", "of all layers",
                        [](const Self& reported) { return reported.row.kv_bytes_per_token; }),
                  field("crossover_tokens", "of a sequence, beyond which KV takes more than the layers' weights",
-                       unit::tokens, [](const Self& reported) { return reported.row.crossover_tokens; }));
+                       unit::tokens, [](const Self& reported) { return reported.row.crossover_tokens; }),
+                 field("longest_context", "of each sequence, that fits in a machine's memory, by machine", unit::tokens,
+                       &Self::longest));
+};
+
+template <>
+struct FieldList<study::KvRoom> {
+  using Room = study::KvRoom;
+  static constexpr std::string_view id = "kv_room";
+  static constexpr std::string_view doc = "What a machine's memory leaves for a KV cache.";
+  static constexpr auto fields = std::tuple(
+      field("machine", "its name", &Room::machine), field("memory_bytes", "of a device", &Room::memory),
+      field("kv_bytes", "beside the model's own weights, activations and buffers; 0: these alone are too many",
+            &Room::kv_bytes));
 };
 
 template <>
@@ -107,8 +124,14 @@ struct FieldList<present::ReportedFootprint> {
 
   [[nodiscard]] static std::vector<present::FootprintRow> rows(const Self& reported) {
     std::vector<present::FootprintRow> rows;
-    for (const sim::Footprint& row : reported.answer.rows)
+    for (const sim::Footprint& row : reported.answer.rows) {
       rows.push_back({row, row.is_latent && reported.answer.model.has_compressed_entries()});
+      for (const study::KvRoom& room : reported.answer.rooms) {
+        if (!rows.back().longest) rows.back().longest.emplace();
+        present::set_of_machine(*rows.back().longest, room.machine,
+                                study::longest_context(reported.question, reported.answer, row, room));
+      }
+    }
     return rows;
   }
 
@@ -116,6 +139,11 @@ struct FieldList<present::ReportedFootprint> {
       field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
       field("num_key_value_heads", "of a layer", unit::count,
             [](const Self& reported) { return reported.answer.model.heads().num_key_value_heads; }),
+      field("tokens", "of a sequence", unit::tokens,
+            [](const Self& reported) { return reported.question.request.tokens; }),
+      field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.request.batch; }),
+      field("max_position_embeddings", "the model's longest context", unit::tokens,
+            [](const Self& reported) { return reported.answer.model.max_position_embeddings; }),
       field("weight_bytes", "of everything", [](const Self& reported) { return reported.answer.own.weight_bytes; }),
       field("kv_bytes", "of all sequences", [](const Self& reported) { return reported.answer.own.kv_bytes; }),
       field("kv_bytes_in_windows", "of these, where what has left the windows of layers is freed",
@@ -128,7 +156,10 @@ struct FieldList<present::ReportedFootprint> {
             [](const Self& reported) { return reported.answer.own.layer_kv_bytes; }),
       field("crossover_tokens", "of a sequence, beyond which KV takes more than the layers' weights", unit::tokens,
             [](const Self& reported) { return reported.answer.own.crossover_tokens; }),
-      field("rows", "other numbers of KV heads, and latents", &rows));
+      field("rows", "other numbers of KV heads, and latents", &rows),
+      field("rooms", "of the machines asked for", [](const Self& reported) {
+        return when(!reported.answer.rooms.empty(), [&] { return reported.answer.rooms; });
+      }));
 };
 
 template <>

@@ -48,8 +48,23 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
          attention_text(layer);
 }
 
-// `own`: the model's.
-void add_footprint_row(Report& report, const sim::Footprint& row, const ModelShape& model, const sim::Footprint& own) {
+[[nodiscard]] std::string longest_text(std::int64_t tokens) {
+  return tokens > 0 ? std::to_string(tokens) + " tokens" : "no room";
+}
+
+[[nodiscard]] std::string room_text(const study::KvRoom& room, int batch) {
+  if (room.kv_bytes == Bytes())
+    return room.machine + ": its " + config::short_text(room.memory) +
+           " leave no room for a KV cache beside the weights";
+  return room.machine + ": of " + config::short_text(room.memory) + ", " + config::short_text(room.kv_bytes) +
+         " are left for the KV cache beside the model's weights; " + std::to_string(batch) +
+         (batch == 1 ? " sequence fits" : " sequences fit") + " up to the context of the row.";
+}
+
+void add_footprint_row(Report& report, const sim::Footprint& row, const study::FootprintQuestion& question,
+                       const study::FootprintAnswer& answer) {
+  const ModelShape& model = answer.model;
+  const sim::Footprint& own = answer.own;
   const bool mha = row.kv_heads == model.heads().num_attention_heads;
   const bool has_entries = row.is_latent && model.has_compressed_entries();
   const std::string kind = has_entries         ? "entries"
@@ -65,6 +80,8 @@ void add_footprint_row(Report& report, const sim::Footprint& row, const ModelSha
        is_own ? kind + " *" : kind, config::short_text(row.weight_bytes), config::short_text(row.kv_bytes),
        config::short_text(row.kv_bytes_per_token), config::short_text(row.layer_weight_bytes),
        config::short_text(row.layer_kv_bytes), exact_number(std::floor(row.crossover_tokens)) + " tokens"});
+  for (const study::KvRoom& room : answer.rooms)
+    report.tables.front().rows.back().push_back(longest_text(study::longest_context(question, answer, row, room)));
 }
 
 void add_latent_row(Report& report, const sim::LatentForms& row) {
@@ -92,24 +109,26 @@ Report intensity_report(const study::IntensityQuestion& question, const study::I
 Report footprint_report(const study::FootprintQuestion& question, const study::FootprintAnswer& answer) {
   const ModelShape& model = answer.model;
   const std::string kv_cache(name(question.request.kv_cache_dtype));
-  Report report = report_of("dculab/tables-footprint/1", ReportedFootprint{answer});
+  Report report = report_of("dculab/tables-footprint/1", ReportedFootprint{question, answer});
   report.tables.emplace_back();
-  report.heading = {model.name + ": " + std::to_string(question.request.batch) + " sequences of " +
-                    std::to_string(question.request.tokens) + " tokens, weights " +
+  report.heading = {model.name + ": " + counted(question.request.batch, "sequence") + " of " +
+                    counted(question.request.tokens, "token") + ", weights " +
                     config::weight_format_text(answer.weights) + ", KV " + kv_cache};
   report.tables.front().columns = {"KV heads",      "",         "weights",          "KV cache", "KV / token",
                                    "layer weights", "layer KV", "KV > weights from"};
-  for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, model, answer.own);
+  for (const study::KvRoom& room : answer.rooms) report.tables.front().columns.push_back("fits on " + room.machine);
+  for (const sim::Footprint& row : answer.rows) add_footprint_row(report, row, question, answer);
   if (answer.own.kv_in_windows < answer.own.kv_bytes)
     report.heading.push_back("KV of a program that frees what has left the windows of layers: " +
                              config::short_text(answer.own.kv_in_windows));
   add_warnings(report, model.notes);
   std::vector<std::string>& notes = report.tables.front().notes;
   notes = {
-      "* the model's own. The last column: a sequence longer than this keeps more KV than the layers have "
+      "* the model's own. KV > weights from: a sequence longer than this keeps more KV than the layers have "
       "weights (6D for MHA, a 4D MLP and equal dtypes)."};
   if (!answer.rows.back().is_latent)
     notes.push_back("No row of MLA: " + kv_cache + " quantizes K and V of heads, and latents are neither.");
+  for (const study::KvRoom& room : answer.rooms) notes.push_back(room_text(room, question.request.batch));
   return report;
 }
 
@@ -117,8 +136,8 @@ Report latent_forms_report(const study::LatentFormsQuestion& question, const stu
   const std::string &model = answer.model.name, &machine = answer.machine.name;
   Report report = report_of("dculab/tables-latents/1", ReportedLatentForms{question, answer});
   report.tables.emplace_back();
-  report.heading = {model + " on " + machine + ": latent attention in one layer, " + std::to_string(question.batch) +
-                    " sequences of " + std::to_string(question.context) + " tokens"};
+  report.heading = {model + " on " + machine + ": latent attention in one layer, " +
+                    counted(question.batch, "sequence") + " of " + counted(question.context, "token")};
   add_warnings(report, answer.model.notes);
   add_warnings(report, answer.unserved);
   Table& table = report.tables.front();

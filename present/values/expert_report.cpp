@@ -7,9 +7,8 @@ namespace {
   if (!batch) return "memory-bound at every batch";
   const std::string widening =
       batch->widens_longer ? "; with fewer, widening their weights takes longer than reading them" : "";
-  return "compute-bound from " + std::to_string(batch->tokens) + (batch->tokens == 1 ? " token" : " tokens") +
-         " a step (" + number(batch->mean_rows) + " rows an expert, " + number(batch->longest_rows) + " the most" +
-         widening + ")";
+  return "compute-bound from " + counted(batch->tokens, "token") + " a step (" + number(batch->mean_rows) +
+         " rows an expert, " + number(batch->longest_rows) + " the most" + widening + ")";
 }
 
 }  // namespace

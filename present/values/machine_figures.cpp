@@ -78,7 +78,7 @@ void mark_swept(std::span<const config::SweepAxis> sweep, MachineFigure& figure)
       levels[key.substr(last + 1)].push_back(key.substr(kMemory.size(), last - kMemory.size()));
   }
   std::vector<std::string> parts;
-  if (peaks > 0) parts.push_back(std::to_string(peaks) + (peaks == 1 ? " peak" : " peaks"));
+  if (peaks > 0) parts.push_back(counted(peaks, "peak"));
   if (rates > 0) parts.emplace_back("measured matmul rates");
   for (const char* figure : {"size", "channels", "bandwidth", "bandwidth_per_unit", "latency"})
     if (levels.contains(figure)) parts.push_back(std::string(figure) + " of " + listed(levels.at(figure)));

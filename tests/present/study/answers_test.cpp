@@ -8,6 +8,7 @@
 
 #include "config/scenario_document.hpp"
 #include "present/output/csv_text.hpp"
+#include "present/output/show.hpp"
 #include "present/output/table_text.hpp"
 #include "present/study/prediction_report.hpp"
 #include "present/study/recommend_report.hpp"
@@ -214,6 +215,26 @@ TEST_CASE("several studies, and those that follow one, are told apart by their q
   CHECK(column(csv, "question") ==
         std::vector<std::string>{"Which one?", "Which one?", "And then?", "And then?", "Which one?", "Which one?"});
   CHECK(all.json["studies"][0]["warnings"] == Json::array({"a note"}));
+}
+
+TEST_CASE("a conclusion says what each machine would take, and what has no room there") {
+  const std::string heads = "sweep: {model.num_key_value_heads: [8, 32], kv_cache.block_size: [16]}\n";
+  const std::string large = "model: llama-2-7b\nworkload: {phase: decode, batch: 24, context_tokens: 2000}\n";
+  Report report = studied(large + "machines: [z100, k100-ai]\n" + heads);
+  REQUIRE(report.json["conclusion"].size() == 1);
+  const std::string sentence = report.json["conclusion"][0];
+  CHECK(sentence.starts_with("llama-2-7b would take "));
+  for (const char* const part :
+       {" a step on z100 with ", " and block size 16 (no room for 32 KV heads), ", " a step on k100-ai with "})
+    CHECK_THAT(sentence, ContainsSubstring(part));
+  CHECK(text_of(report, Format::table, std::nullopt).ends_with("\nIn short\n" + sentence + "\n"));
+
+  Report after = studied(kStep + "machine: z100\nsweep: {kv_cache.block_size: [16, 64]}\n");
+  add_follower("And then?", {}, std::move(report), after);
+  CHECK(after.json["conclusion"].size() == 2);
+  CHECK(after.json["conclusion"][1] == sentence);
+  CHECK(test::document_errors(after) == std::vector<std::string>{});
+  CHECK_FALSE(after.json["then"][0].contains("conclusion"));
 }
 
 }  // namespace

@@ -43,6 +43,24 @@ TEST_CASE("a footprint marks the model's own row, and says where MLA has none") 
   CHECK_THAT(grouped.tables.at(0).notes.back(), ContainsSubstring("No row of MLA: kivi4"));
 }
 
+TEST_CASE("a footprint says how far each row gets on each machine") {
+  const study::FootprintQuestion question{.model = {.name = "llama-3-8b"},
+                                          .weights = {},
+                                          .request = {.tokens = 1000, .batch = 2},
+                                          .machines = {"z100", "k100-ai"}};
+  const study::FootprintAnswer answer = study::model_footprint(question);
+  const Report report = footprint_report(question, answer);
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
+  const Table& table = report.tables.at(0);
+  REQUIRE(table.columns.size() == 10);
+  CHECK(table.columns.at(8) == "fits on z100");
+  CHECK(table.rows.at(0).at(9) ==
+        std::to_string(report.json["rows"][0]["longest_context"]["k100-ai"].get<std::int64_t>()) + " tokens");
+  CHECK(report.json["rooms"][0]["machine"] == "z100");
+  CHECK(report.json["rooms"][0]["kv_bytes"] == answer.rooms.front().kv_bytes.value());
+  CHECK_THAT(table.notes.back(), ContainsSubstring("k100-ai: of 64.0 GiB, "));
+}
+
 TEST_CASE("a footprint has the checkpoint's weights unless others are asked for") {
   study::FootprintQuestion question{
       .model = {.name = "deepseek-v3"}, .weights = {}, .request = {.tokens = 1000, .batch = 1}};
