@@ -4,7 +4,9 @@
 #include <map>
 
 #include "cli/scenario/file_options.hpp"
+#include "core/error.hpp"
 #include "present/output/html_page.hpp"
+#include "study/scenario/named_files.hpp"
 
 namespace dculab::cli {
 namespace {
@@ -13,6 +15,14 @@ namespace {
 [[nodiscard]] std::string why_no_page(const std::string&) {
   if (present::has_html_page()) return "";
   return "this build has no page of charts (npm packages were missing); run scripts/install-packages and build again";
+}
+
+// Standard output is for one thing.
+void refuse_shared_output(const present::OutputOptions& options) {
+  const std::string other = study::option_to_standard_output();
+  if (options.file.empty() && !other.empty())
+    throw InputError(other,
+                     "standard output has the answer already; name a file here, or --output FILE for the answer");
 }
 
 }  // namespace
@@ -25,6 +35,7 @@ void add_format_option(CLI::App& command, present::OutputOptions& options) {
           "--format", [&options](const std::string& name) { options.format = formats.at(name); }, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->option_text("table|json|csv [table]");
+  command.parse_complete_callback([&options] { refuse_shared_output(options); });
 }
 
 void add_output_options(CLI::App& command, present::OutputOptions& options) {

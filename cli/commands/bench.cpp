@@ -6,6 +6,7 @@
 #include "cli/bench/step_grid.hpp"
 #include "cli/bench/workload_choices.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -160,6 +161,7 @@ void add_bench(CLI::App& app) {
   add_workload_options(*command, choices->workload, choices->set);
   add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab bench --model dculab-tiny --batch 1,2,4 --context 64,128 --trace trace.jsonl"});
   command->callback([choices, command] {
     refuse_ignored(*command, *choices);
     run_bench(*choices);

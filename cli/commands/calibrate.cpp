@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/benchmark_choices.hpp"
@@ -99,6 +100,7 @@ void add_calibrate(CLI::App& app) {
              "Of traces: write the report to this file; of benchmarks and --points: the calibrated machines and stacks "
              "to this folder"))
       ->option_text("FILE|FOLDER");
+  add_examples(*command, {"dculab calibrate trace.jsonl --machine host.yaml --machine-file calibrated.yaml"});
   command->callback([choices] { run(*choices); });
 }
 

@@ -28,29 +28,12 @@ void add_simulate(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_page(CLI::App& app);
 void add_serve(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_manual(CLI::App& app);
+void add_list(CLI::App& app);
+void add_help(CLI::App& app);
 
-inline void add_commands(CLI::App& app) {
-  add_study(app);
-  add_merge(app);
-  add_predict(app);
-  add_simulate(app);
-  add_recommend(app);
-  add_diagnose(app);
-  add_tables(app);
-  add_run(app);
-  add_serve(app);
-  add_bench(app);
-  add_evaluate(app);
-  add_probe(app);
-  add_import(app);
-  add_quantize(app);
-  add_replay(app);
-  add_calibrate(app);
-  add_validate(app);
-  add_regroup(app);
-  add_show(app);
-  add_schema(app);
-  add_page(app);
-}
+// All of them, in the groups in which --help shows them (commands.cpp).
+void add_commands(CLI::App& app);
 
 }  // namespace dculab::cli

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/benchmark_choices.hpp"
 #include "cli/scenario/checks.hpp"
@@ -83,6 +84,7 @@ void add_diagnose(CLI::App& app) {
       ->check(CLI::IsMember({"yes", "no"}));
   add_measurements(*command, question);
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab diagnose --model llama-3-8b --machine k100-ai --batch 1 --context 1024 --tpot 60ms"});
   command->callback([choices, command] {
     if (choices->question.files.empty() && command->get_option("--model")->count() == 0)
       throw CLI::RequiredError("--model");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -143,6 +144,7 @@ void add_evaluate(CLI::App& app) {
   add_engine_options(*command, *choices);
   add_speculation_options(*command, choices->speculation);
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab evaluate --model dculab-tiny --text text.txt --kv-cache-dtype f16,int8"});
   command->callback([choices, command] {
     refuse_idle_options(*command, *choices);
     run_evaluate(*choices);

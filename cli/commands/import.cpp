@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -88,6 +89,8 @@ void add_import(CLI::App& app) {
   add_output_file(*command, "--trace", import->trace_file, "Write the trace here (JSON Lines)");
   command->add_flag("--list-kernels", import->list_kernels, "Print which kernel names belong to which op");
   add_output_options(*command, import->output);
+  add_examples(*command,
+               {"dculab import results.csv --model dculab-tiny --machine z100 --context 200 --trace imported.jsonl"});
   command->callback([import] { run_import(*import); });
 }
 

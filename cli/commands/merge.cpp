@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -27,6 +28,10 @@ void add_merge(CLI::App& app) {
       ->required();
   add_answer_options(*command, choices->search);
   add_report_options(*command, choices->output);
+  add_examples(*command,
+               {"dculab study block_size --set 'objective={minimize: step_time}' --shard 1/2 --journal one.journal",
+                "dculab study block_size --set 'objective={minimize: step_time}' --shard 2/2 --journal two.journal",
+                "dculab merge one.journal two.journal"});
   command->callback([choices] {
     present::Report report;
     ProgressBar bar;

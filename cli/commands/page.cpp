@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "core/error.hpp"
 #include "files/input.hpp"
@@ -29,6 +30,7 @@ void add_page(CLI::App& app) {
       app.add_subcommand("page", "Write the simulator with sliders and charts as one file for a browser");
   auto output = std::make_shared<std::string>("lab.html");
   add_output_file(*command, "--output", *output, "Write the page here; default lab.html");
+  add_examples(*command, {"dculab page --output lab.html"});
   command->callback([output] { copy_page(*output); });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/step_choices.hpp"
 #include "present/study/prediction_report.hpp"
@@ -22,6 +23,10 @@ void add_predict(CLI::App& app) {
   auto choices = std::make_shared<PredictChoices>();
   add_step_choices(*command, choices->step);
   add_report_options(*command, choices->output);
+  add_examples(
+      *command,
+      {"dculab predict --model llama-3-8b --machine k100-ai --batch 16 --context 2048",
+       "dculab predict --model qwen3-32b --machine h100-sxm --stack vllm --set deployment.tensor_parallel_size=4"});
   command->callback([choices] {
     present::show(present::prediction_report(study::predict(study::step_scenario(choices->step))), choices->output);
   });

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -71,10 +72,12 @@ void add_probe(CLI::App& app) {
       "--device", choices->device,
       "cpu; hip:N or cuda:N for a GPU; host-gpu runs the GPU probe on the host, where its times mean nothing");
   reads(command->add_option("--like", choices->like,
-                            "GPU: shipped machine from which the written file takes caches, latencies and registers"),
+                            "GPU: shipped machine from which the written file takes caches, latencies and registers; "
+                            "default: the one nearest by name, compute units and memory"),
         study::try_find_machine);
   add_output_file(*command, "--machine-file", choices->machine_file, "Write the machine's YAML here");
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab probe --quick --machine-file host.yaml"});
   command->callback([choices] { run_probe(*choices); });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -132,6 +133,8 @@ void add_quantize(CLI::App& app) {
       ->required()
       ->option_text("FOLDER");
   add_format_option(*command, choices->report);
+  add_examples(*command,
+               {"dculab quantize --model dculab-tiny --method rtn --bits 4 --group-size 16 --output dculab-tiny-int4"});
   command->callback([choices, command] {
     refuse_idle_options(*command, *choices);
     run_quantize(*choices);

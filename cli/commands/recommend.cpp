@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -69,6 +70,10 @@ void add_recommend(CLI::App& app) {
                   "Write what is worth measuring for `vllm bench sweep serve --serve-params`");
   add_output_file(*command, "--bench-params", options->bench_params, "Write a server's load for its --bench-params");
   add_report_options(*command, options->output);
+  add_examples(
+      *command,
+      {"dculab recommend --model llama-3-8b --machine k100-ai --requests-per-second 1 --ttft '2 s' --tpot '100 ms'",
+       "dculab recommend --model qwen3-32b --machine k100-ai --devices 8 --requests-per-second 5 --ttft '2 s'"});
   command->callback([options] { present::show(recommend(*options), options->output); });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -119,6 +120,8 @@ void add_regroup(CLI::App& app) {
       ->required()
       ->option_text("FOLDER REQUIRED");
   add_format_option(*command, choices->output);
+  add_examples(*command,
+               {"dculab regroup --model dculab-tiny --kv-heads 2 --method mean --output dculab-tiny-2-heads"});
   command->callback([choices, command] { run_regroup(*command, *choices); });
 }
 

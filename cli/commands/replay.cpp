@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/checks.hpp"
@@ -88,6 +89,7 @@ void add_replay(CLI::App& app) {
   command->add_flag("--reuse-distances", choices->reuse_distances,
                     "Count reuse distances too (JSON: lines of the shared cache, bin i: below 2^i)");
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab replay --model dculab-tiny --machine z100 --batch 2 --context 100"});
   command->callback([choices] { run_replay(*choices); });
 }
 

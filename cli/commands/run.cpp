@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -68,7 +69,8 @@ void run_engine(const CLI::App& command, const RunChoices& choices) {
 void add_sampling_options(CLI::App& command, study::TextQuestion& question) {
   command.add_option("--max-tokens", question.max_tokens, "Most tokens to generate")
       ->check(between(1, kLongestContext));
-  command.add_option("--temperature", question.temperature, "0 = greedy")->check(at_least(0));
+  command.add_option("--temperature", question.temperature, "0 = greedy")
+      ->check(number_that_is("at least 0", [](double value) { return value >= 0; }));
   command.add_option("--top-k", question.top_k, "Sample from the k most likely tokens, 0 = all")->check(at_least(0));
   command.add_option("--top-p", question.top_p, "Sample from the most likely tokens with probability p together")
       ->check(CLI::Range(0.0, 1.0));
@@ -94,6 +96,7 @@ void add_run(CLI::App& app) {
   add_sampling_options(*command, choices->question);
   add_generator_options(*command, choices->generator);
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab run --model dculab-tiny --prompt 'The memory of a GPU' --max-tokens 8"});
   command->callback([choices, command] { run_engine(*command, *choices); });
 }
 

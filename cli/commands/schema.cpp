@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "files/output.hpp"
 #include "present/output/standard_output.hpp"
@@ -35,6 +36,7 @@ void add_schema(CLI::App& app) {
                    "A command, or machine, stack, scenario or trace for files; without it, a list of all")
       ->option_text("NAME");
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab schema predict"});
   command->callback([choices] {
     if (choices->name.empty())
       present::show(present::schemas_report(), choices->output);

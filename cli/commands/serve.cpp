@@ -6,9 +6,11 @@
 
 #include "bindings/http/serve.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "cli/scenario/generator_choices.hpp"
+#include "core/version.hpp"
 #include "fields/printable_text.hpp"
 #include "present/output/standard_output.hpp"
 #include "study/scenario/locate.hpp"
@@ -55,10 +57,11 @@ void add_serve(CLI::App& app) {
       ->required();
   add_server_options(*command, choices->question);
   add_generator_options(*command, choices->generator);
+  add_examples(*command, {"dculab serve --model dculab-tiny --port 8000"});
   command->callback([choices, command] {
     http::ServeQuestion question = choices->question;
     question.generator = generator_options(*command, choices->generator);
-    question.http.version = DCULAB_VERSION;
+    question.http.version = version();
     http::serve(question, say_ready);
   });
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/file_options.hpp"
 #include "present/values/shown_report.hpp"
@@ -29,6 +30,7 @@ void add_show(CLI::App& app) {
       ->required();
   command->add_option("--set", choices->set, "key=value: override a scenario's key")->option_text("KEY=VALUE ...");
   add_output_options(*command, choices->output);
+  add_examples(*command, {"dculab show k100-ai"});
   command->callback([choices] {
     present::show(present::shown_report(study::find_shown(choices->what, choices->set)), choices->output);
   });

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -11,6 +12,7 @@
 #include "config/machine_file.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
+#include "engine/probe/explanation.hpp"
 #include "engine/probe/probe.hpp"
 #include "files/output.hpp"
 #include "present/answer/answered_study.hpp"
@@ -31,18 +33,22 @@ struct StudyChoices {
   present::OutputOptions output;
 };
 
-[[nodiscard]] sim::Machine probe_this_machine(int threads, ProgressBar& bar) {
-  return study::to_machine(engine::probe_host(
+[[nodiscard]] sim::Machine probe_this_machine(int threads, ProgressBar& bar, present::Report& report) {
+  const engine::HostMeasurements host = engine::probe_host(
       {.mode = engine::ProbeMode::quick, .threads = threads, .progress = [&bar](std::string_view label, double share) {
          bar.update("probing: " + std::string(label), share);
-       }}));
+       }});
+  if (const std::string warning = engine::busy_warning(host); !warning.empty())
+    present::add_warnings(report, {warning});
+  return study::to_machine(host);
 }
 
 void measure(const config::Scenario& scenario, const StudyChoices& choices, ProgressBar& bar, present::Report& report) {
   if (study::is_draft_study(scenario) && !scenario.compare)  // before the machine is probed
     study::require_measurable_drafts(config::sweep_points(scenario).front().scenario);
-  const sim::Machine host = choices.question.host_file.empty() ? probe_this_machine(scenario.measure.threads, bar)
-                                                               : study::resolve_machine(choices.question.host_file);
+  const sim::Machine host = choices.question.host_file.empty()
+                                ? probe_this_machine(scenario.measure.threads, bar, report)
+                                : study::resolve_machine(choices.question.host_file);
   const study::MeasuredStudy measured = study::measure_study(
       scenario, host, [&bar](const std::string& label, double share) { bar.update(label, share); });
   present::add_measured_study(scenario, measured, report);
@@ -82,6 +88,8 @@ void add_study(CLI::App& app) {
   add_answer_options(*command, choices->question.search);
   add_pricing_options(*command, choices->question.search);
   add_report_options(*command, choices->output);
+  add_examples(*command, {"dculab study llama3_on_dcu",
+                          "dculab study llama3_on_dcu --set workload.batch=8 --format json --output answer.json"});
   command->callback([choices] { present::show(study(*choices), choices->output); });
 }
 

@@ -3,8 +3,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/checks.hpp"
 #include "cli/scenario/engine_choices.hpp"
@@ -26,6 +28,7 @@ struct TableChoices {
   std::string weights = "checkpoint";
   std::string kv_dtype = "f16";
   int layer = 0;
+  std::vector<std::string> machines;
   present::OutputOptions output;
 };
 
@@ -46,7 +49,8 @@ struct TableChoices {
       .weights = {},
       .request = {.tokens = choices.tokens,
                   .batch = choices.batch,
-                  .kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype)}};
+                  .kv_cache_dtype = parse_kv_dtype_option("--kv-dtype", choices.kv_dtype)},
+      .machines = choices.machines};
   if (choices.weights != "checkpoint")
     question.weights = parse_option("--dtype", choices.weights, config::parse_weight_format);
   return present::footprint_report(question, study::model_footprint(question));
@@ -73,6 +77,7 @@ void add_latents(CLI::App& tables) {
       ->check(between(2, kLongestContext));
   command->add_option("--set", choices->set, "key=value: any scenario key, e.g. deployment.tensor_parallel_size=8");
   add_output_options(*command, *output);
+  add_examples(*command, {"dculab tables latents --model deepseek-v2-lite --machine z100 --context 4096"});
   command->callback([choices, output] { present::show(report_latents(*choices), *output); });
 }
 
@@ -81,6 +86,7 @@ void add_latents(CLI::App& tables) {
 void add_tables(CLI::App& app) {
   CLI::App* tables = app.add_subcommand("tables", "Print the teaching tables of the generative-inference lecture");
   tables->require_subcommand(1);
+  add_examples(*tables, {"dculab tables intensity --model llama-3-8b"});
   const auto add = [tables](const char* name, const char* help, present::Report (*make)(const TableChoices&)) {
     CLI::App* command = tables->add_subcommand(name, help);
     auto choices = std::make_shared<TableChoices>();
@@ -94,12 +100,13 @@ void add_tables(CLI::App& app) {
     command->add_option("--kv-heads", choices->model.kv_heads, "KV heads instead of the model's own")
         ->check(at_least(1));
     command->add_flag("--lecture", choices->model.lecture, "MHA and a plain MLP of width 4D, as the lecture has it");
-    add_output_options(*command, choices->output);
     command->callback([choices, make] { present::show(make(*choices), choices->output); });
     return std::pair{command, choices};
   };
   const auto [intensity, intensity_choices] =
       add("intensity", "FLOP, bytes and FLOP/byte of every op of a layer", report_intensity);
+  add_output_options(*intensity, intensity_choices->output);
+  add_examples(*intensity, {"dculab tables intensity --model llama-3-8b --phase decode --tokens 2048"});
   intensity->add_option("--phase", intensity_choices->phase, "prefill or decode")
       ->check(CLI::IsMember({"prefill", "decode"}));
   intensity->add_option("--dtype", intensity_choices->dtype, "Of weights, activations and KV");
@@ -107,9 +114,14 @@ void add_tables(CLI::App& app) {
       ->check(at_least(0));
   const auto [footprint, footprint_choices] =
       add("footprint", "Weights and KV cache for MHA, GQA, MQA and MLA", report_footprint);
+  add_examples(*footprint, {"dculab tables footprint --model llama-3-8b --tokens 8192 --batch 16"});
   footprint->add_option("--dtype", footprint_choices->weights,
                         "Of the weights: checkpoint (what config.json says), f16, bf16, int8, gptq-int4");
   footprint->add_option("--kv-dtype", footprint_choices->kv_dtype, "Of the KV cache");
+  reads(footprint->add_option("--machine", footprint_choices->machines,
+                              "Machines whose memory the KV cache has to fit in: files, or names under hwmodels"),
+        study::try_find_machine);
+  add_report_options(*footprint, footprint_choices->output);
   add_latents(*tables);
 }
 

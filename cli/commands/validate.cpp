@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands/commands.hpp"
+#include "cli/help_text.hpp"
 #include "cli/output_options.hpp"
 #include "cli/scenario/benchmark_choices.hpp"
 #include "cli/scenario/file_options.hpp"
@@ -76,6 +77,7 @@ void add_validate(CLI::App& app) {
       ->excludes(server)
       ->excludes(worst);
   add_report_options(*command, choices->output);
+  add_examples(*command, {"dculab validate trace.jsonl --machine host.yaml", "dculab validate --points points.csv"});
   command->callback([choices] {
     present::ValidationQuestion question = choices->question;
     question.benchmark.machine = question.machine;

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "config/scenario_file.hpp"
+#include "core/allowed_numbers.hpp"
 #include "core/error.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::cli {
 
@@ -24,10 +26,19 @@ template <class Holds>
   return CLI::Validator(check, "");
 }
 
+// A whole number, written in digits: "4k" and "1e3" are refused with what they may mean.
 [[nodiscard]] inline CLI::Validator between(int lowest, std::optional<int> highest) {
   const std::string most = highest ? " and at most " + std::to_string(*highest) : "";
-  return number_that_is("at least " + std::to_string(lowest) + most,
-                        [lowest, highest](double value) { return value >= lowest && (!highest || value <= *highest); });
+  const CLI::Validator range =
+      number_that_is("at least " + std::to_string(lowest) + most,
+                     [lowest, highest](double value) { return value >= lowest && (!highest || value <= *highest); });
+  const auto check = [range](std::string text) -> std::string {
+    const std::size_t sign = text.starts_with('-') ? 1 : 0;
+    if (text.size() > sign && text.find_first_not_of("0123456789", sign) == std::string::npos) return range(text);
+    const std::string meant = whole_number_meant(text);
+    return in_quotes(text) + " is not a whole number" + (meant.empty() ? "" : "; write " + meant);
+  };
+  return CLI::Validator(check, "");
 }
 
 [[nodiscard]] inline CLI::Validator at_least(int lowest) { return between(lowest, std::nullopt); }

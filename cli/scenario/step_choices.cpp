@@ -25,13 +25,13 @@ void add_step_choices(CLI::App& command, study::StepQuestion& choices) {
   add_stack_option(command, choices.stack);
   command.add_option("--phase", choices.phase, "prefill or decode")->check(CLI::IsMember({"prefill", "decode"}));
   const auto add_count = [&command](const char* option, int& value, const char* help) {
-    command.add_option(option, value, help)->check(at_least(1));
+    return command.add_option(option, value, help)->check(at_least(1));
   };
   add_count("--batch", choices.batch, "Sequences in the step");
   add_count("--context", choices.context, "Tokens per sequence after the step");
-  add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256");
-  add_count("--kv-heads", choices.kv_heads, "KV heads, to try another group size than the model's");
-  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names());
+  add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256")->default_str("16");
+  add_count("--kv-heads", choices.kv_heads, "KV heads, to try another group size; default: the model's");
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names())->default_str("f16");
   command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations,
                      "exact, int8 (grouped weights), bf16 or fp8 (weights of it)");

@@ -1,5 +1,7 @@
 #include "cli/search/search_options.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
@@ -33,6 +35,14 @@ void tell_dropped_bytes(const config::StudyJournal& journal) {
             << journal.num_dropped_bytes() << " bytes behind them are dropped\n";
 }
 
+// False where there is nobody to ask.
+[[nodiscard]] bool asks_on_terminal(const std::string& cost) {
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) return false;
+  std::cerr << cost << ". Start it? [y/N] " << std::flush;
+  std::string answer;
+  return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
+}
+
 }  // namespace
 
 void add_answer_options(CLI::App& command, study::SearchChoices& choices) {
@@ -49,6 +59,7 @@ void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
   command.add_option("--threads", choices.pricing.threads, "Threads of a search, 0 = all cores")->check(thread_count());
   writes(command.add_option("--journal", choices.pricing.journal, "Journal of a search: --resume continues from it"))
       ->option_text("FILE");
+  command.add_flag("--yes", choices.yes, "Start a search of more than 100 million points without asking");
   command.add_flag("--resume", choices.resume, "Continue from the existing journal");
   command.add_flag("--salvage", choices.salvage,
                    "Continue from a damaged journal: keep the chunks before the damage, drop the rest");
@@ -64,7 +75,7 @@ void add_pricing_options(CLI::App& command, study::SearchChoices& choices) {
 }
 
 present::SearchEvents search_events(ProgressBar& bar) {
-  return {.progress = bar.updates(), .on_dropped_bytes = tell_dropped_bytes};
+  return {.progress = bar.updates(), .on_dropped_bytes = tell_dropped_bytes, .agrees = asks_on_terminal};
 }
 
 }  // namespace dculab::cli

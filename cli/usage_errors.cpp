@@ -1,0 +1,107 @@
+#include "cli/usage_errors.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "core/allowed_numbers.hpp"
+#include "fields/near_words.hpp"
+#include "fields/printable_text.hpp"
+
+namespace dculab::cli {
+namespace {
+
+constexpr std::size_t kLongestReason = 1000;
+
+[[nodiscard]] bool is_option(std::string_view argument) { return argument.starts_with('-') && argument.size() > 1; }
+
+[[nodiscard]] std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  // A group of options is a command without a name.
+  for (const CLI::App* group : command.get_subcommands([](const CLI::App* each) { return each->get_name().empty(); }))
+    for (std::string& name : option_names(*group)) names.push_back(std::move(name));
+  return names;
+}
+
+[[nodiscard]] std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_name().empty()) names.push_back(command->get_name());
+  return names;
+}
+
+// "did you mean '--context'?"; of an option that only other commands have, which do.
+[[nodiscard]] std::string meant(const CLI::App& app, const CLI::App& command, const std::string& argument) {
+  if (!is_option(argument)) return suggestion(argument, command_names(command));
+  const std::string word = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
+  const std::string option = "--" + word.substr(0, word.find('='));
+  std::string others;
+  for (const std::string& name : command_names(app))
+    if (const auto names = option_names(*app.get_subcommand(name)); std::ranges::find(names, option) != names.end())
+      others += (others.empty() ? "" : ", ") + name;
+  if (!others.empty()) return "it is an option of " + others + ".";
+  return suggestion(option, option_names(command));
+}
+
+// Of what is left of the command line: the first option, or else the first word.
+[[nodiscard]] std::string explain_unknown(const CLI::App& app, const std::vector<std::string>& unknown) {
+  std::string text = "not known here:";
+  for (const std::string& argument : unknown) text += " " + argument;
+  const auto option = std::ranges::find_if(unknown, is_option);
+  const std::string guess = meant(app, named_command(app), option == unknown.end() ? unknown.front() : *option);
+  return shortened(text, kLongestReason) + (guess.empty() ? "; see" : "; " + guess + " See");
+}
+
+// CLI11 says "Could not convert: --batch = 1e3".
+[[nodiscard]] std::string explain_conversion(const CLI::App& command, const std::string& what) {
+  constexpr std::string_view kBegin = "Could not convert: ", kBetween = " = ";
+  const std::size_t between = what.find(kBetween);
+  if (!what.starts_with(kBegin) || between == std::string::npos) return what;
+  const std::string name = what.substr(kBegin.size(), between - kBegin.size());
+  const std::string value = what.substr(between + kBetween.size());
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option == nullptr) return what;
+  const bool is_whole = option->get_type_name().starts_with("INT") || option->get_type_name().starts_with("UINT");
+  const std::string number = is_whole ? whole_number_meant(value) : "";
+  return name + ": " + in_quotes(value) + (is_whole ? " is not a whole number" : " is not a number") +
+         (number.empty() ? "" : "; write " + number);
+}
+
+}  // namespace
+
+const CLI::App& named_command(const CLI::App& app) {
+  const auto is_named = [](const CLI::App* each) { return each->parsed() && !each->get_name().empty(); };
+  const std::vector<const CLI::App*> named = app.get_subcommands(is_named);
+  return named.empty() ? app : named_command(*named.front());
+}
+
+std::string full_name(const CLI::App& command) {
+  const std::string above = command.get_parent() == nullptr ? "" : full_name(*command.get_parent());
+  return above + (above.empty() || command.get_name().empty() ? "" : " ") + command.get_name();
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&name](const CLI::App* each) { return each->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+std::string unknown_command(const CLI::App& app, const std::string& name) {
+  const std::string guess = suggestion(name, command_names(app));
+  const std::string of = app.get_parent() == nullptr ? "" : " of " + full_name(app);
+  return "no command " + in_quotes(name) + of + "; " + (guess.empty() ? "see " + full_name(app) + " --help" : guess);
+}
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = named_command(app);
+  const std::string name = full_name(command);
+  // A misspelt option is named first: what it was to set then seems to be missing too.
+  if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty())
+    return name + ": " + explain_unknown(app, unknown) + " " + name + " --help";
+  return name + ": " + shortened(explain_conversion(command, error.what()), kLongestReason) + "; see " + name +
+         " --help";
+}
+
+}  // namespace dculab::cli
