@@ -44,10 +44,11 @@ TEST_CASE("impossible points are counted with a reason, and what cannot be searc
   check_refused({"study", file(objective), "--shard", "2/8"}, {"--shard", "needs --journal"});
   check_refused({"study", file(""), "--shard", "9/8"}, {"'9/8' is not a part such as 2/8"});
   const std::string large = file("sweep: {workload.batch: {from: 1, to: 64, samples: 100000001}}\n");
-  check_refused({"study", large}, {"sweep: 100000001 points take long", "keep them with --journal FILE"});
-  check_refused({"study", large, large}, {"study it alone with --journal FILE"});
+  check_refused({"study", large},
+                {"sweep: 100,000,001 points take about ", "of memory", "--journal FILE", "start it with --yes"});
+  check_refused({"study", large, "--journal", folder.path("journal")}, {"for the journal; start it with --yes"});
   const std::string chain = folder.write("chain.yaml", kSearch + "then: [s.yaml]\n");
-  check_refused({"study", chain}, {"s.yaml", "study it alone with --journal FILE"});  // before chain.yaml is searched
+  check_refused({"study", chain}, {"s.yaml: sweep: ", "start it with --yes"});  // before chain.yaml is searched
 }
 
 TEST_CASE("options that a study would not heed are refused, and nothing is written") {

@@ -63,6 +63,15 @@ TEST_CASE("a search over requests has the figures, the best point and the front 
     for (const char* metric : {"total_time", "goodput", "output_tokens_per_second", "ttft_p99", "tpot_p50", "itl_mean"})
       CHECK(std::stod(rows[index].at(metric)) == simulations[index].at(metric).get<double>());
   CHECK(rows.front().at("slowdown_p50").empty());  // the latency alone was not asked for
+  CHECK(study.at("slo").at("ttft") == 1);
+  CHECK(study.at("slo") == simulations[0].at("slo"));
+  REQUIRE(study.at("served_points").size() == rows.size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const Json& point = study.at("served_points")[index];
+    CHECK(point.at("point") == index);
+    CHECK(point.at("ttft_p90") == simulations[index].at("ttft_p90"));
+    CHECK(point.at("meets_constraints") == (rows[index].at("outcome") == "met"));
+  }
   CHECK(study.at("best")[0].at("point") == simulated.at("best")[0]);
   CHECK(study.at("best")[0].at("goodput") == simulations[simulated.at("best")[0].get<std::size_t>()].at("goodput"));
 

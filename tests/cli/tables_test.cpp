@@ -1,5 +1,6 @@
 // The teaching tables' JSON: the keys that others rely on, and the lecture's numbers.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
@@ -92,6 +93,14 @@ TEST_CASE("the footprint of Llama-2-7B, counted by hand", "[main]") {
   const Json grouped = run_for_json({"tables", "footprint", "--model", "llama-2-7b", "--tokens", "2048", "--batch", "4",
                                      "--kv-heads", "8", "--kv-dtype", "fp8_e4m3"});
   CHECK(grouped.at("kv_bytes") == 1073741824 / 2);  // 4 sequences, a quarter of the heads, half the bytes
+}
+
+TEST_CASE("predict's sequences fit in the room of a footprint") {
+  const Json table =
+      run_for_json({"tables", "footprint", "--model", "llama-3-8b", "--tokens", "2048", "--machine", "z100"});
+  const Json step = run_for_json({"predict", "--model", "llama-3-8b", "--machine", "z100", "--context", "2048"});
+  const double fit = table.at("rooms")[0].at("kv_bytes").get<double>() / table.at("kv_bytes").get<double>();
+  CHECK(std::floor(fit) == step.at("max_sequences"));
 }
 
 TEST_CASE("the lecture's crossover lies at 6D, and is a whole number of tokens to people") {

@@ -249,7 +249,8 @@ TEST_CASE("errors of --set name it") {
   CHECK_THROWS_WITH(scenario_from(kStep, {"kv_cache.blok_size=32"}),
                     "--set kv_cache.blok_size=32: kv_cache.blok_size: unknown key; did you mean 'block_size'?");
   CHECK_THROWS_WITH(scenario_from(kStep, {"kv_cache.block_size=3"}),
-                    "--set kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two");
+                    "--set kv_cache.block_size=3: kv_cache.block_size: '3' is not a power of two; use 1, 2, 4, 8, 16, "
+                    "32, 64, 128 or 256");
   CHECK_THROWS_WITH(scenario_from(kStep, {"foo.bar=1"}), ContainsSubstring("--set foo.bar=1: foo: unknown key"));
   CHECK_THROWS_WITH(scenario_from(kStep, {"question.x=1"}),
                     ContainsSubstring("--set question.x=1: question.x: what it belongs"));
@@ -265,9 +266,10 @@ TEST_CASE("errors of --set name it") {
 TEST_CASE("a bad value of an axis is reported where it stands") {
   std::string yaml = kStep;
   yaml.replace(yaml.find("[1, 16, 128]"), 12, "[1, 17, 1024]");
-  CHECK_THROWS_WITH(scenario_from(yaml),
-                    "s.yaml:11:28: kv_cache.block_size: '17' is not a power of two\n"
-                    "s.yaml:11:32: kv_cache.block_size: '1024' is out of range; it must be at least 1 and at most 256");
+  CHECK_THROWS_WITH(
+      scenario_from(yaml),
+      "s.yaml:11:28: kv_cache.block_size: '17' is not a power of two; use 1, 2, 4, 8, 16, 32, 64, 128 or 256\n"
+      "s.yaml:11:32: kv_cache.block_size: '1024' is out of range; it must be at least 1 and at most 256");
 }
 
 TEST_CASE("options are the defaults with what the scenario says") {
