@@ -24,10 +24,10 @@ export const dots = (data, name, { solid = () => 1, describe, ...options }) => {
 const symbols = {
   circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, diamond: d3.symbolDiamond, star: d3.symbolStar,
 };
-const sample = ({ color, shape, hollow }) => {
+const sample = ({ color, shape, hollow, opacity }) => {
   const line = { d: "M0,0H15", stroke: color, "stroke-width": 2, "stroke-dasharray": shape === "dashed" && "4 3" };
   if (shape === "line" || shape === "dashed") return svg("path", line);
-  if (!shape) return svg("rect", { width: 12, height: 12, x: 1, y: -6, fill: color });
+  if (!shape) return svg("rect", { width: 12, height: 12, x: 1, y: -6, fill: color, "fill-opacity": opacity });
   const d = d3.symbol(symbols[shape], 60)();
   return svg("path", { d, transform: "translate(7,0)", fill: hollow ? "none" : color, stroke: hollow && color });
 };
@@ -56,8 +56,8 @@ const axisMarks = (which, axis, ticks) => {
 };
 
 // x, y: {type, domain, label, text(value), ticks: which, bare: without lines, hidden: without numbers}; `height` is
-// that of the plot inside its margins; top and bottom are margins, which axes need. legend: [{text, color, shape, hollow}],
-// shape a symbol's name, "line", "dashed", or none for a box.
+// that of the plot inside its margins; top and bottom are margins, which axes need. legend: [{text, color, shape, hollow,
+// opacity}], shape a symbol's name, "line", "dashed", or none for a box.
 export const chart = ({ title, width, height, left, right = 28, top = 28, bottom = 48, legend = [], x, y, marks }) => {
   const key = legendOf(legend, width), inner = width - left - right;
   const label = { className: "axis-label", fill: "var(--soft)" }, above = { lineAnchor: "bottom", dx: 4 - left, dy: -10 };

@@ -8,8 +8,13 @@ const titles = {
   "kv_cache.block_size": "block",
   "kv_cache.dtype": "KV dtype",
   "workload.context_tokens": "context",
+  "workload.requests_per_second": "requests/s",
 };
-const titleOf = (key) => titles[key] ?? key.slice(key.indexOf(".") + 1).replace(/_/g, " ");
+// Options of an engine keep their names.
+const titleOf = (key) => {
+  const last = key.slice(key.indexOf(".") + 1);
+  return titles[key] ?? (key.startsWith("engine.") ? last : last.replace(/_/g, " "));
+};
 const titled = (choices) => Object.fromEntries(Object.entries(choices ?? {}).map(([key, value]) => [titleOf(key), value]));
 
 // A study holds others: those that follow it, or those given together.
@@ -17,25 +22,36 @@ export const parts = (result) => [result, ...[...(result.then ?? []), ...(result
 
 export const machines = (result) => Object.assign({}, ...parts(result).map((part) => part.machine_facts));
 
-// Each of a list with `named`, {name: choice}, gets a `text` of the choices that differ: "z100, block 16".
-export const labelled = (list) => {
+// The names of a list with `named`, {name: choice}, whose choices differ.
+export const differingOf = (list) => {
   const keys = Object.keys(Object.assign({}, ...list.map(({ named }) => named)));
-  const differing = keys.filter((key) => new Set(list.map(({ named }) => String(named[key]))).size > 1);
+  return keys.filter((key) => new Set(list.map(({ named }) => String(named[key]))).size > 1);
+};
+
+// Each of a list with `named` gets a `text` of the choices that differ, "z100, block 16", and a `short` one, "z100 · 16",
+// where that is long.
+export const labelled = (list) => {
+  const differing = differingOf(list);
   return list.map((each) => {
     const words = differing.filter((key) => key in each.named);
     const text = words.map((key) => (key === "machine" ? each.named[key] : `${key} ${each.named[key]}`)).join(", ");
-    return { ...each, text: text || String(Object.values(each.named)[0] ?? "") };
+    const whole = text || String(Object.values(each.named)[0] ?? "");
+    const isLong = words.length > 1 && whole.length > 24;
+    return { ...each, text: whole, short: isLong ? words.map((key) => each.named[key]).join(" · ") : whole };
   });
 };
 const withNames = (points) => labelled(points.map((point) => ({ ...point, named: titled(point.choices) })));
 
-// Searches: [{choices, best, pairs, objective}]; `pairs`: the best point with each pair of KV heads and block size.
+// Searches: [{choices, best, pairs, all, slo, objective}]; `pairs`: the best point with each pair of KV heads and block
+// size; `all`: every point, of a small search.
 export const searches = (result) => {
   const found = parts(result).filter((part) => part.objective && Array.isArray(part.best));
-  return found.map(({ question, best, best_of_pairs, objective }) => ({
+  return found.map(({ question, best, best_of_pairs, served_points, slo, objective }) => ({
     choices: found.length > 1 ? { question } : {},
     best,
     pairs: withNames(best_of_pairs ?? []),
+    all: withNames(served_points ?? []),
+    slo,
     objective,
   }));
 };

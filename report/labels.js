@@ -2,7 +2,7 @@
 import { range } from "d3";
 import { svg, textWidth } from "./dom.js";
 
-const size = 11;
+const size = 11, lineHeight = 13;
 
 // A box around a mark, for texts to stay out of.
 export const boxAround = (x, y, radius) => ({ x0: x - radius, x1: x + radius, y0: y - radius, y1: y + radius });
@@ -24,44 +24,71 @@ const crosses = ([[x0, y0], [x1, y1]], box) => {
   return near <= far;
 };
 
-// The free room of a drawing with these dimensions of Plot.
+// The free room of a drawing with these dimensions of Plot. A text may have several lines, [text].
 export const roomOf = ({ width, height, marginLeft: left, marginRight: right, marginTop: top, marginBottom: bottom }) => {
-  const taken = [], lines = [];
+  const taken = [], texts = [], lines = [];
   const inside = ({ x0, x1, y0, y1 }) => x0 >= left && x1 <= width - right && y0 >= top && y1 <= height - bottom;
-  const meets = (a) =>
-    taken.some((b) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0) || lines.some((line) => crosses(line, a));
+  const overlap = (a, b) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
+  const isIn = ({ boxes }) => boxes.every(inside);
+  const offTexts = ({ boxes }) => !boxes.some((a) => texts.some((b) => overlap(a, b)));
+  const leads = ({ leader }) => !leader || !texts.some((box) => crosses(leader, box));
+  const offMarks = ({ boxes }) => !boxes.some((a) => taken.some((b) => overlap(a, b)));
+  const offLines = ({ boxes }) => !boxes.some((a) => lines.some((line) => crosses(line, a)));
+  // What a text that must be there gives up last comes first.
+  const wishes = [isIn, offTexts, offMarks, leads, offLines];
+  const best = (places, must) => {
+    for (let count = wishes.length; count > (must ? 0 : wishes.length - 1); --count) {
+      const found = places.find((place) => wishes.slice(0, count).every((holds) => holds(place)));
+      if (found) return found;
+    }
+    return must ? places[0] : undefined;
+  };
   return {
     take: (...boxes) => taken.push(...boxes),
     // Lines, [[x, y], [x, y]].
     takeLines: (...each) => lines.push(...each),
-    // A text at the first of its places, {boxes, attributes, leader}, that is free, or none; with `must` at any inside.
+    // A text at the first of its places, {boxes, attributes, leader}, that is free, or none; with `must` at the best.
     text: (text, places, must) => {
-      const isFree = ({ boxes }) => boxes.every(inside) && !boxes.some(meets);
-      const found = places.find(isFree) ?? (must ? (places.find(({ boxes }) => boxes.every(inside)) ?? places[0]) : undefined);
+      const found = best(places, must);
       if (!found) return undefined;
       taken.push(...found.boxes);
-      const drawn = svg("text", { class: "halo", dy: "0.35em", ...found.attributes }, text);
-      return found.leader ? svg("g", {}, svg("line", { ...found.leader, stroke: "var(--soft)" }), drawn) : drawn;
+      texts.push(...found.boxes);
+      const { attributes, leader } = found, all = [text].flat();
+      const top = attributes.y - ((all.length - 1) * lineHeight) / 2;
+      const lineAt = (index) => (all.length > 1 ? { ...attributes, y: top + index * lineHeight } : attributes);
+      const drawn = all.map((each, index) => svg("text", { class: "halo", dy: "0.35em", ...lineAt(index) }, each));
+      if (!leader && drawn.length === 1) return drawn[0];
+      if (!leader) return svg("g", {}, drawn);
+      lines.push(leader);
+      const [[x1, y1], [x2, y2]] = leader;
+      return svg("g", {}, svg("line", { class: "leader", x1, y1, x2, y2, stroke: "var(--soft)" }), drawn);
     },
   };
 };
 
 const sides = [[1, 0, "start"], [-1, 0, "end"], [0, -1, "middle"], [0, 1, "middle"]];
 const oblique = [[-1, -1, "end"], [1, 1, "start"], [1, -1, "start"], [-1, 1, "end"]];
+const between = [-1, 1].flatMap((down) => [
+  [-1, 0.4 * down, "end"], [1, 0.4 * down, "start"], [-0.4, down, "end"], [0.4, down, "start"], [-0.2, down, "middle"], [0.2, down, "middle"],
+]);
 
 // Names beside their marks, the important ones first: [{x, y, text, radius, must}]. `corners`: lines leave the marks to
 // their sides, so their corners come first. One that must be there may stand further away, at the end of a line.
 export const names = (room, wanted, { corners = false } = {}) => {
   const nameOf = ({ x, y, text, radius = 4, must }) => {
-    const long = textWidth(text, size), directions = corners ? [...oblique, ...sides] : [...sides, ...oblique];
+    const all = [text].flat(), long = Math.max(...all.map((each) => textWidth(each, size))), half = (all.length * lineHeight) / 2;
+    const directions = corners ? [...oblique, ...sides] : [...sides, ...oblique];
     const place = (away) => ([right, down, anchor]) => {
-      const gap = radius + 4 + away, [dx, dy] = [right * gap, down * (gap + 4)];
+      const gap = radius + 4 + away, [dx, dy] = [right * gap, down * (gap + half - 2.5)];
       const x0 = x + dx - { start: 0, end: long, middle: long / 2 }[anchor];
-      const box = { x0, x1: x0 + long, y0: y + dy - size / 2 - 1, y1: y + dy + size / 2 + 1 };
-      const leader = away > 0 && { x1: x, y1: y, x2: x + dx, y2: y + dy - down * 5 };
+      const box = { x0, x1: x0 + long, y0: y + dy - half, y1: y + dy + half };
+      // From the edge of the mark to the nearest side of the text.
+      const end = [x + dx - right * 2, y + dy - down * half], from = radius / Math.hypot(end[0] - x, end[1] - y);
+      const leader = away > 0 ? [[x + (end[0] - x) * from, y + (end[1] - y) * from], end] : undefined;
       return { boxes: [box], attributes: { x: x + dx, y: y + dy, "text-anchor": anchor }, leader };
     };
-    return room.text(text, (must ? range(0, 150, 10) : [0]).flatMap((away) => directions.map(place(away))), must);
+    const near = directions.map(place(0)), far = (away) => [...directions, ...between].map(place(away));
+    return room.text(text, must ? [...near, ...range(10, 240, 10).flatMap(far)] : near, must);
   };
   return svg("g", { class: "labels", "aria-hidden": true }, wanted.map(nameOf));
 };

@@ -1,9 +1,11 @@
 // Puts the page together: the answer, every chart that has data, the tables, the switch of the theme.
 import { assumptionsChart } from "./charts/assumptions.js";
+import { blockSizeChart } from "./charts/block_size.js";
 import { decisionsChart } from "./charts/decisions.js";
 import { heatMapChart } from "./charts/heat_map.js";
 import { hitRatesChart } from "./charts/hit_rates.js";
 import { interactivityChart } from "./charts/interactivity.js";
+import { kvFootprintChart } from "./charts/kv_footprint.js";
 import { kvUseChart } from "./charts/kv_use.js";
 import { paretoChart } from "./charts/pareto.js";
 import { predictedMeasuredChart } from "./charts/predicted_measured.js";
@@ -11,15 +13,17 @@ import { rooflineChart } from "./charts/roofline.js";
 import { throughputLatencyChart } from "./charts/throughput_latency.js";
 import { timeByBoundChart, timeByOpChart } from "./charts/time_by_bound.js";
 import { html } from "./dom.js";
+import { recommendedOf } from "./recommended.js";
 import { addSection } from "./section.js";
 import { answerOf, tablesOf } from "./tables.js";
 import { switchThemes } from "./theme.js";
 
-export { svgText } from "./svg_export.js";
+export { svgText } from "./export.js";
 
 const charts = [
-  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, throughputLatencyChart,
-  interactivityChart, paretoChart, predictedMeasuredChart, kvUseChart, decisionsChart, assumptionsChart,
+  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, blockSizeChart, kvFootprintChart,
+  throughputLatencyChart, interactivityChart, paretoChart, predictedMeasuredChart, kvUseChart, decisionsChart,
+  assumptionsChart,
 ];
 
 const find = (id) => document.getElementById(id);
@@ -28,8 +32,8 @@ const command = `dculab ${data.schema.split("/")[1]}`;
 
 switchThemes(find("theme"));
 find("command").textContent = command;
-find("question").textContent = data.heading[0] || data.result.question || command;
-find("answer").append(...answerOf(data));
+find("question").textContent = data.question || command;
+find("answer").append(...recommendedOf(data), ...answerOf(data));
 const shown = charts.map((chart) => ({ chart, views: chart.views(data) })).filter(({ views }) => views.length);
 const entries = shown.map(({ chart }) => [chart.id, chart.title]);
 if (data.tables.length) entries.push(["figures", "Tables"]);

@@ -71,7 +71,8 @@ export const listen = (svg) => {
 
 // What all marks of a drawing say, as {columns, rows}.
 export const tableOf = (svg) => {
-  const all = marksOf(svg).map((mark) => said.get(mark));
+  const told = marksOf(svg).map((mark) => said.get(mark));
+  const all = Array.from(new Map(told.map((each) => [JSON.stringify(each), each])).values()); // panels may repeat a mark
   const columns = Array.from(union(all.flatMap(({ lines }) => lines.map(([name]) => name))));
   const row = ({ title, lines }) => [title, ...columns.map((column) => new Map(lines).get(column) ?? "")];
   return { columns: ["", ...columns], rows: all.map(row) };

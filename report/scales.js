@@ -8,7 +8,8 @@ export const spread = (values, factor = 1.3) => [d3.min(values) / factor, d3.max
 
 // A scale of Plot for values: logarithmic where they span much and are all positive.
 export const scaleOf = (values) => {
-  const [low, high] = d3.extent(values), air = (high - low || Math.abs(high) || 1) * 0.08;
+  const [low, high] = d3.extent(values), large = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  const air = Math.max((high - low) * 0.08, (0.1 * large - (high - low)) / 2); // what differs by little is not to look much
   const far = low <= 0 && high > 20 * d3.median(values, Math.abs) && high > 1;
   if (far) return { type: "symlog", constant: 0.01, domain: [low, high * 2] };
   if (low > 0 && high / low > 8) return { type: "log", domain: spread(values) };

@@ -7,7 +7,7 @@
 import * as d3 from "d3";
 import { html } from "./dom.js";
 import { tableOf } from "./marks.js";
-import { download } from "./svg_export.js";
+import { savePng, saveSvg } from "./export.js";
 
 export const tableElement = ({ columns, rows, words }) => {
   const cells = (row) => row.map((text, index) => html("td", { "data-label": columns[index] }, String(text)));
@@ -56,11 +56,12 @@ export const addSection = (root, chart, views) => {
     follow(view);
   };
   const { menus, follow } = menusOf(views, show);
-  const save = () => download(canvas.firstChild, chart.title, `dculab-${chart.id}`);
-  const button = canvas && html("button", { type: "button", class: "download", click: save }, "Download SVG");
+  const button = (text, save) =>
+    html("button", { type: "button", class: "download", click: () => save(canvas.firstChild, chart.title, `dculab-${chart.id}`) }, text);
+  const buttons = canvas && [button("Download SVG", saveSvg), button("Download PNG", savePng)];
   const details = html("details", { open: canvas ? null : "" }, html("summary", {}, "As a table"), holder);
   const title = html("h2", { id: `${chart.id}-title` }, chart.title);
-  const parts = [title, says, html("div", { class: "controls" }, menus), canvas, html("div", { class: "after" }, button, details)];
+  const parts = [title, says, html("div", { class: "controls" }, menus), canvas, html("div", { class: "after" }, buttons ?? [], details)];
   root.append(html("section", { id: chart.id, "aria-labelledby": title.id }, parts));
   show(current);
   if (canvas) new ResizeObserver(() => canvas.clientWidth !== width && draw()).observe(canvas);

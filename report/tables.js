@@ -4,10 +4,10 @@ import { tableElement } from "./section.js";
 
 const note = (text) => html("p", { class: "note" }, text);
 
-export const answerOf = ({ heading, tables }) => {
-  const verdicts = tables.flatMap((table) => table.notes).filter((line) => line.startsWith("→"));
-  const shown = verdicts.map((line) => html("p", { class: "verdict" }, line.slice(1).trim()));
-  return [...shown, ...heading.slice(1).map(note)];
+export const answerOf = ({ question, heading, tables }) => {
+  const told = tables.flatMap((table) => table.notes), of = (start) => told.filter((line) => line.startsWith(start));
+  const verdicts = of("→").map((line) => html("p", { class: "verdict" }, line.slice(1).trim()));
+  return [...verdicts, ...of("warning: ").map(note), ...heading.filter((line) => line !== question).map(note)];
 };
 
 export const tablesOf = ({ tables }) => {

@@ -2,9 +2,10 @@
 //
 // interactivity({points}, width) -> SVG
 //   points    [{x: tokens a second of a user, y: tokens a second of a GPU, text, series, lines}], as scatter.js has
-//             them; pointsOf(simulations) makes them
+//             them; pointsOf(simulations) makes them; joined: as there
 import * as d3 from "d3";
 import { facts, format } from "../kit.js";
+import { areLoads } from "../serving.js";
 import { frontOf, scatter } from "./scatter.js";
 
 const number = (value) => format.number(value);
@@ -25,21 +26,24 @@ const front = ({ points }) => frontOf(points, 1, 1);
 
 export const interactivity = (view, width) => {
   const axes = { xLabel: "tokens/s per user", yLabel: "tokens/s per GPU", xText: number, yText: number, xBest: 1 };
-  return scatter({ title: "Tokens per user against tokens per GPU", points: view.points, front: front(view), ...axes }, width);
+  return scatter({ ...view, title: "Tokens per user against tokens per GPU", front: front(view), ...axes }, width);
 };
 
 export const interactivityChart = {
   id: "interactivity", title: "Tokens per user against tokens per GPU", draw: interactivity,
-  views: ({ result }) => [{ choices: {}, points: pointsOf(facts.simulations(result)) }].filter(({ points }) => points.length > 1),
+  views: ({ result }) => {
+    const all = facts.simulations(result);
+    return [{ choices: {}, points: pointsOf(all), joined: areLoads(all) }].filter(({ points }) => points.length > 1);
+  },
   says: (view) => {
     const quickest = d3.greatest(view.points, ({ x }) => x), most = d3.greatest(view.points, ({ y }) => y);
-    const solid = front(view).length;
+    const solid = front(view).length, worth = `only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing`;
     const both =
       `${quickest.text} gives each user most (${number(quickest.x)} tokens a second); ${most.text} serves ` +
       `${number(most.y / quickest.y)} times its tokens on each device.`;
     return (
       "Tokens a second that a reader sees (1 / median TPOT) to the right, tokens of prompts and answers on each device " +
-      `upwards: only the ${solid} solid ${solid === 1 ? "point is" : "points are"} worth choosing. ` +
+      `upwards: ${view.joined ? "each point is a load" : worth}. ` +
       (most === quickest ? `${most.text} is best in both.` : both)
     );
   },

@@ -56,7 +56,7 @@ const searchView = (found, aims, [a, b]) => {
   });
   const front = frontOf(points, best(a), best(b));
   const says =
-    `The ${points.length} points that no other one beats in every aim; the ${front.length} solid ones are unbeaten ` +
+    `The ${points.length} points that no other one beats in every aim; ${front.length === 1 ? "the solid one is" : `the ${front.length} solid ones are`} unbeaten ` +
     `in ${xLabel} and ${yLabel} alone, so choosing another one is for the sake of the remaining aims.`;
   return { choices: { right: xLabel, up: yLabel }, points, front, xBest: best(a), xLabel, yLabel, xText, yText, says };
 };

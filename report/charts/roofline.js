@@ -2,30 +2,46 @@
 // moves bytes through (Williams, Waterman and Patterson 2009; Yang, Kurth and Williams 2020 for the hierarchy).
 //
 // roofline({machine, ops, seconds, domain}, width) -> SVG
+// roofline({machine, steps, domain}, width) -> SVG
 //   machine   an entry of `machine_facts`: {memory: [{level, bytes_per_second}], peaks: [{dtype, unit, flop_per_second}]}
 //   ops       `ops` of a step: [{op, flops, seconds, bound, bytes: {level: bytes}}]
 //   seconds   of the step; the sum of the ops' where it is missing
-//   domain    rooflineDomain([{machine, ops}, ...]), where several drawings are to have the same axes
+//   steps     several of them, [{text, ops, seconds}], each with a look of its own: their ops at the last level alone
+//   domain    rooflineDomain([view, ...]), where several drawings are to have the same axes
 import * as Plot from "@observablehq/plot";
 import * as d3 from "d3";
 import { boundColor, boxAroundSymbol, chart, dots, facts, format, nameAlong, names, roomOf, svg, tagged, textWidth } from "../kit.js";
 
 const symbols = { DRAM: "circle", L1: "triangle", L2: "square", L3: "diamond", LLC: "diamond" };
-const lookOf = ({ level }) => ({ color: boundColor(level), shape: symbols[level] ?? "star" });
+const lookOf = (level) => ({ color: boundColor(level), shape: symbols[level] ?? "star" });
+const looksOfSteps = [{ color: "var(--series-3)", shape: "square" }, { color: "var(--ink)", shape: "circle" }];
 
-// Every op at every level that it moves bytes through: {op, level, x, y}. An op without arithmetic has no place, and a
-// level that less than a thousandth of its bytes reach would only stretch the axis.
-const placesOf = ({ ops }) =>
+const large = 0.05; // the share of its step from which an op always has a name
+
+// Every op at every level that it moves bytes through: {op, level, x, y, share, look}. An op without arithmetic has no
+// place, and a level that less than a thousandth of its bytes reach would only stretch the axis.
+const placesOfStep = ({ ops, seconds = d3.sum(ops, (op) => op.seconds) }) =>
   ops.filter((op) => op.flops > 0 && op.seconds > 0).flatMap((op) => {
     const reached = Object.entries(op.bytes).filter(([, bytes]) => bytes > d3.max(Object.values(op.bytes)) / 1000);
-    return reached.map(([level, bytes]) => ({ op, level, x: op.flops / bytes, y: op.flops / op.seconds }));
+    const [last] = reached.at(-1) ?? [], share = op.seconds / seconds;
+    const solid = (level) => op.bound === level || (level === last && !(op.bound in op.bytes)); // no level holds it back
+    const y = op.flops / op.seconds;
+    return reached.map(([level, bytes]) =>
+      ({ op, level, x: op.flops / bytes, y, share, seconds, last: level === last, solid: solid(level), look: lookOf(level) }));
   });
+const placesOf = ({ steps, ...step }) => {
+  if (!steps) return placesOfStep(step);
+  return steps.flatMap((each, index) =>
+    placesOfStep(each).filter(({ last }) => last).map((place) => ({ ...place, solid: true, step: each.text, look: looksOfSteps[index] })));
+};
 
-// Peaks of one rate are one line: [{rate, text}], the highest first.
+// Peaks of one rate are one line: [{rate, texts}], the highest first; `texts` from the whole name to the shortest.
 const peaksOf = ({ peaks }) => {
-  const name = ({ dtype, unit }) => dtype + (unit === "matrix" ? " matrix" : "");
+  const name = ([unit, same]) => same.map(({ dtype }) => dtype).join(", ") + (unit === "matrix" ? " matrix" : "");
   const rates = d3.sort(d3.group(peaks, (peak) => peak.flop_per_second), ([rate]) => -rate);
-  return rates.map(([rate, same]) => ({ rate, text: `${same.map(name).join(", ")}: ${format.flopRate(rate)}` }));
+  const named = (same) => d3.groups(same, ({ unit }) => unit).map(name).join(", ");
+  const textsOf = (words, text) => [`${words}: ${text}`, `${words}: ${text.replace("FLOP/s", "")}`, text];
+  return rates.map(([rate, same]) => ({ rate, texts: textsOf(named(same), format.flopRate(rate)) }));
 };
 
 export const rooflineDomain = (views) => {
@@ -33,71 +49,83 @@ export const rooflineDomain = (views) => {
   const roof = d3.max(views, ({ machine }) => d3.max(machine.peaks, (peak) => peak.flop_per_second));
   const slowest = d3.min(views, ({ machine }) => d3.min(machine.memory, (level) => level.bytes_per_second));
   return {
-    x: [left, Math.max(d3.max(places, ({ x }) => x) * 2, (4 * roof) / slowest)],
+    x: [left, Math.max(d3.max(places, ({ x }) => x) * 2, (6 * roof) / slowest)],
     y: [Math.min(d3.min(places, ({ y }) => y) / 3, left * slowest), roof * 2],
   };
 };
 
-// Names of the largest op, which always has one, of the ceilings, and of the other ops: each where it lies neither on a
+// Places that lie on each other share a name of several lines, [{x, y, text: [op], radius, must}], the largest op first;
+// beside large ops small ones have none.
+const together = (places, at, apart) => {
+  const groups = [];
+  for (const place of d3.sort(places, ({ share }) => -share)) {
+    const here = at(place), near = groups.find((each) => Math.hypot(each.x - here.x, each.y - here.y) < apart);
+    if (near && (!near.must || place.share >= large)) near.text.push(place.op.op);
+    else if (!near) groups.push({ ...here, text: [place.op.op], must: groups.length === 0 || place.share >= large });
+  }
+  return groups.map((each) => ({ ...each, text: Array.from(new Set(each.text)) }));
+};
+
+// Names of the large ops, which always have one, of the ceilings, and of the other ops: each where it lies neither on a
 // mark nor on a ceiling, or nowhere.
 const texts = (places, levels, peaks, radius) => (_index, { x, y }, _values, frame) => {
   const room = roomOf(frame), right = frame.width - frame.marginRight, last = levels.at(-1).level;
-  room.take(...places.map((place) => boxAroundSymbol(x(place.x), y(place.y), radius(place), lookOf(place).shape)));
+  room.take(...places.map((place) => boxAroundSymbol(x(place.x), y(place.y), radius(place), place.look.shape)));
   room.takeLines(...peaks.map(({ rate, from }) => [[x(from), y(rate)], [right, y(rate)]]));
   room.takeLines(...levels.map(({ x1, y1, x2, y2 }) => [[x(x1), y(y1)], [x(x2), y(y2)]]));
-  const [largest, ...others] = d3
-    .sort(places.filter(({ level }) => level === last), (place) => -place.op.seconds)
-    .map((place) => ({ x: x(place.x), y: y(place.y), text: place.op.op, radius: radius(place) }));
+  const at = (place) => ({ x: x(place.x), y: y(place.y), radius: radius(place) });
+  const named = together(places.filter((place) => place.last), at, frame.width < 500 ? 24 : 14);
   const levelName = ({ level, bandwidth, x1, y1, x2, y2 }) =>
     nameAlong(room, [x(x1), y(y1)], [x(x2), y(y2)], [`${level} ${format.byteRate(bandwidth)}`, level], level === last);
   // Above its line: below, it would seem to name the next one.
-  const peakName = ({ rate, from, text }) => {
-    const named = (each) => {
-      const long = textWidth(each, 11), middle = y(rate) - 8;
-      const place = (end) => ({
-        boxes: [{ x0: end - long, x1: end, y0: middle - 6.5, y1: middle + 6.5 }],
-        attributes: { x: end, y: middle, "text-anchor": "end" },
-      });
-      return room.text(each, [right - 2, ...d3.range(right - 14, x(from) + long, -12)].map(place));
-    };
-    return named(text) ?? named(format.flopRate(rate));
+  const peakName = ({ rate, from, texts: [text, ...shorter] }) => {
+    const long = textWidth(text, 11), middle = y(rate) - 8;
+    const place = (end) => ({
+      boxes: [{ x0: end - long, x1: end, y0: middle - 6.5, y1: middle + 6.5 }],
+      attributes: { x: end, y: middle, "text-anchor": "end" },
+    });
+    const found = room.text(text, [right - 2, ...d3.range(right - 14, x(from) + long, -12)].map(place));
+    return found ?? (shorter.length ? peakName({ rate, from, texts: shorter }) : undefined);
   };
-  const first = names(room, largest ? [{ ...largest, must: true }] : []);
-  return svg("g", { class: "labels" }, first, levels.map(levelName), peaks.map(peakName), names(room, others));
+  const first = names(room, named.filter(({ must }) => must));
+  return svg("g", { class: "labels" }, first, levels.map(levelName), peaks.map(peakName), names(room, named.filter(({ must }) => !must)));
 };
 
 export const roofline = (view, width = 640) => {
-  const { machine, ops, seconds = d3.sum(ops, (op) => op.seconds), domain = rooflineDomain([view]) } = view;
+  const { machine, steps, domain = rooflineDomain([view]) } = view;
   const fastest = d3.max(machine.memory, (level) => level.bytes_per_second), places = placesOf(view);
   const peaks = peaksOf(machine).map((peak) => ({ ...peak, from: Math.max(domain.x[0], peak.rate / fastest) }));
   const levels = machine.memory.map(({ level, bytes_per_second: bandwidth }) => {
     const x1 = Math.max(domain.x[0], domain.y[0] / bandwidth), y2 = peaks[0].rate;
     return { level, bandwidth, x1, y1: x1 * bandwidth, x2: y2 / bandwidth, y2 };
   });
-  const radius = ({ op }) => Math.sqrt((40 + (260 * op.seconds) / seconds) / Math.PI);
-  const color = (each) => lookOf(each).color, shape = (each) => lookOf(each).shape;
-  const describe = ({ op, level, x, y }) => ({
-    title: `${op.op} at ${level}`,
+  const radius = ({ share }) => Math.sqrt((40 + 260 * share) / Math.PI);
+  const describe = ({ op, level, x, y, step, seconds }) => ({
+    title: `${op.op}${step ? `, ${step}` : ""} at ${level}`,
     lines: [
       ["time", `${format.time(op.seconds)} of ${format.time(seconds)}`], ["bound", op.bound],
       ["intensity", `${format.number(x)} FLOP/byte`], ["speed", format.flopRate(y)],
       ["bytes", format.bytes(op.bytes[level])],
     ],
   });
-  const joins = d3.groups(places, ({ op }) => op).map(([, same]) => [...d3.extent(same, ({ x }) => x), same[0].y]);
-  const slope = { x1: "x1", x2: "x2", y1: "y1", y2: "y2", stroke: color, strokeWidth: 2 };
+  const levelsOf = ([, same]) => [...d3.extent(same, ({ x }) => x), same[0].y];
+  const joins = steps ? [] : d3.groups(places, ({ op }) => op).map(levelsOf);
+  const slope = { x1: "x1", x2: "x2", y1: "y1", y2: "y2", stroke: ({ level }) => lookOf(level).color, strokeWidth: 2 };
   const peak = { x1: "from", x2: domain.x[1], y: "rate", stroke: "var(--compute)", strokeWidth: 2 };
-  const solid = ({ op, level }) => (op.bound === level ? 1 : 0.35), sort = { channel: "-r" };
+  const solid = (place) => (place.solid ? 1 : 0.35), sort = { channel: "-r" };
+  const symbol = ({ look }) => look.shape, fill = ({ look }) => look.color;
+  const legend = steps
+    ? steps.map(({ text }, index) => ({ text, ...looksOfSteps[index] }))
+    : machine.memory.map(({ level }) => ({ text: `at ${level}`, ...lookOf(level) }));
   return chart({
-    title: "Roofline", width, height: Math.min(460, 300 + width / 8), left: 66,
-    legend: machine.memory.map((level) => ({ text: `at ${level.level}`, ...lookOf(level) })),
+    title: "Roofline", width, height: width < 500 ? 400 : Math.min(460, 300 + width / 8), left: 66, legend,
     x: { type: "log", domain: domain.x, label: "FLOP per byte", text: (value) => format.number(value) },
     y: { type: "log", domain: domain.y, label: "FLOP/s", text: (value) => format.flops(value).replace("FLOP", "") },
     marks: [
       Plot.link(levels, { ...slope, render: tagged(levels, "level") }),
       Plot.ruleY(peaks, { ...peak, render: tagged(peaks, "peak") }),
       Plot.ruleY(joins, { x1: "0", x2: "1", y: "2", stroke: "var(--line)" }),
-      dots(places, "place", { x: "x", y: "y", r: radius, sort, symbol: shape, fill: color, solid, describe }),
+      dots(places, "place", { x: "x", y: "y", r: radius, sort, symbol, fill, solid, describe }),
       texts(places, levels, peaks, radius),
     ],
   });
@@ -108,6 +136,30 @@ const advice = {
   launch: "starting kernels costs more than running them, so larger batches are nearly free",
   latency: "too few bytes are in flight, so more work at a time helps, not less traffic",
 };
+const boundOf = ({ ops, seconds }) => {
+  const [[bound, most]] = facts.byBound(ops);
+  return { bound, share: format.percent(most / seconds) };
+};
+
+// Prefill and decode in one drawing, for each pair that differs in the phase alone.
+const bothPhases = (views) => {
+  const phased = views.filter(({ choices }) => choices.phase);
+  const pairs = d3.groups(phased, ({ choices }) => JSON.stringify({ ...choices, phase: "" })).filter(([, steps]) => steps.length === 2);
+  return pairs.map(([, steps]) => {
+    const { machine, domain, choices } = steps[0];
+    const both = steps.map(({ choices: { phase: text }, ops, seconds }) => ({ text, ops, seconds }));
+    return { choices: { ...choices, phase: both.map(({ text }) => text).join(" and ") }, machine, domain, steps: both };
+  });
+};
+
+const saysOfBoth = ({ steps }) => {
+  const each = steps.map((step) => {
+    const { bound, share } = boundOf(step);
+    return `${share} of the ${step.text} is bound by ${bound}`;
+  });
+  return "Each op stands at the arithmetic it does per byte of DRAM and at the speed that is predicted; larger marks take more of " +
+    `their step's time. ${each.join(", ")}: the same weights, but a prefill uses each byte for every token of the prompts.`;
+};
 
 export const rooflineChart = {
   id: "roofline", title: "Roofline of the ops", draw: roofline,
@@ -115,15 +167,16 @@ export const rooflineChart = {
     const machines = facts.machines(result), steps = facts.steps(result);
     const all = steps.map((step) => ({ ...step, machine: machines[step.machine] }));
     const found = all.filter((view) => view.machine && placesOf(view).length);
-    const domain = found.length ? rooflineDomain(found) : undefined;
-    return found.map((view) => ({ ...view, domain }));
+    const domain = found.length ? rooflineDomain(found) : undefined, views = found.map((view) => ({ ...view, domain }));
+    return [...bothPhases(views), ...views];
   },
-  says: ({ ops, seconds }) => {
-    const [[bound, most]] = facts.byBound(ops);
+  says: (view) => {
+    if (view.steps) return saysOfBoth(view);
+    const { bound, share } = boundOf(view);
     return (
       "Each op stands at the arithmetic it does per byte that reaches a memory level and at the speed that is predicted; " +
-      "larger marks take more time, solid ones lie under the ceiling that holds them back. " +
-      `${format.percent(most / seconds)} of the step is bound by ${bound}: ` +
+      "larger marks take more time, solid ones lie under the ceiling that holds them back, or at DRAM where no memory level does. " +
+      `${share} of the step is bound by ${bound}: ` +
       `${advice[bound] ?? `only fewer bytes from ${bound} make it shorter, faster arithmetic does not`}.`
     );
   },

@@ -1,69 +1,96 @@
 // How long users wait against how much is served: throughput to the right is better, latency further down is better.
 //
-// throughputLatency({points, latency, served}, width) -> SVG
-//   points    [{x: tokens a second, y: seconds, text, series, lines, fits}], as scatter.js has them;
-//             pointsOfSimulations(simulations, latency) makes them
-//   latency   what y is: one of the names in `latencies`, or "step"
-//   served    true where x counts output tokens alone, as a simulation does
+// throughputLatency({points, latency, rate, limit, hollow, joined}, width) -> SVG
+//   points    [{x: tokens a second, y: seconds, text, series, lines, fits}], as scatter.js has them
+//   latency   what y is: "TTFT, P90"; rate: what x is: "output tokens/s"
+//   limit, hollow, joined   as scatter.js has them
 import * as d3 from "d3";
 import { facts, format } from "../kit.js";
+import { areLoads, hasLimits, latencies, served } from "../serving.js";
 import { fits, frontOf, scatter } from "./scatter.js";
 
-export const latencies = {
-  "TTFT, P99": "ttft_p99", "TTFT, median": "ttft_p50", "TPOT, P99": "tpot_p99", "TPOT, median": "tpot_p50",
-  "whole request, P99": "latency_p99", "whole request, median": "latency_p50",
-};
 const number = (value) => format.number(value);
-// Of a step all its tokens count, of a prefill the prompts'.
-const rateTitle = (served) => (served ? "output tokens/s" : "tokens/s");
-const linesOf = (served, rate, latency, seconds) => [[rateTitle(served), number(rate)], [latency, format.time(seconds)]];
+const linesOf = (rate, x, latency, y) => [[rate, number(x)], [latency, format.time(y)]];
 
-// simulations: entries of `simulations` with `named`, {name: choice}, by which they are told apart.
-export const pointsOfSimulations = (simulations, latency) => {
-  const pointOf = ({ text, machine: series, output_tokens_per_second: x, goodput, [latencies[latency]]: y }) =>
-    ({ x, y, text, series, lines: [...linesOf(true, x, latency, y), ["goodput", `${number(goodput)} requests/s`]] });
-  return facts.labelled(simulations).map(pointOf).filter(({ y }) => y > 0);
+// Of a set of served points with each latency that they have; the percentile that the SLO's share asks for is shown first.
+const servedViews = ({ choices, points: all, perDevice, atMost }) => {
+  const rate = perDevice ? "output tokens/s per device" : atMost ? "highest output tokens/s" : "output tokens/s";
+  const slo = all[0]?.slo, limited = hasLimits(slo), joined = areLoads(all);
+  return latencies.map(({ name: latency, key, limit }) => {
+    const points = all.filter(({ times }) => times[key] > 0).map((each) => {
+      const { text, short, series, rate: x, times: { [key]: y }, lines } = each;
+      return { ...each, x, y, text, short, series, fits: each.met, lines: [...linesOf(rate, x, latency, y), ...lines] };
+    });
+    const most = slo?.[limit], line = most && { y: most, text: `SLO: ${latency.split(",")[0]} ${format.time(most)}` };
+    const chosen = limited && slo.share > 0.9 && key === "ttft_p99";
+    const hollow = limited ? "misses the SLO" : "does not meet the constraints";
+    return { choices: { ...choices, latency }, latency, rate, slo, points, limit: line, hollow, joined, served: true, chosen };
+  });
 };
-// A batch fits whose sequences fit; of a sweep of something else at least one has to.
+
+// A batch fits whose sequences fit; of a sweep of something else at least one has to. Of a step all its tokens count.
 const pointsOfSweep = ({ machine: series, points }) => {
   const pointOf = ({ text, choices, tokens_per_second: x, step_seconds: y, bound, max_sequences: most }) => {
-    const lines = [...linesOf(false, x, "step", y), ["bound", bound], ["sequences that fit", number(most)]];
+    const lines = [...linesOf("tokens/s", x, "step", y), ["bound", bound], ["sequences that fit", number(most)]];
     return { x, y, text, series, lines, fits: most >= Number(choices["workload.batch"] ?? 1) };
   };
   return points.filter((point) => point.step_seconds > 0 && point.tokens_per_second > 0).map(pointOf);
 };
+const sweepsPhase = ({ points }) => new Set(points.map(({ named }) => named.phase)).size > 1;
+const ofSweep = (sweep) => ({ choices: sweep.choices, latency: "step", rate: "tokens/s", points: pointsOfSweep(sweep) });
 
 const front = ({ points }) => frontOf(points.filter(fits), 1, -1);
 
 export const throughputLatency = (view, width) => {
-  const axes = { xLabel: rateTitle(view.served), yLabel: view.latency, xText: number, yText: format.time, xBest: 1 };
-  return scatter({ title: "Throughput against latency", points: view.points, front: front(view), ...axes }, width);
+  const axes = { xLabel: view.rate, yLabel: view.latency, xText: number, yText: format.time, xBest: 1 };
+  return scatter({ ...view, title: "Throughput against latency", front: front(view), ...axes }, width);
 };
 
-// With one batch for all, throughput is the inverse of the step: nothing to weigh.
-const isWeighed = ({ points, served }) =>
-  points.length > 1 && (served || new Set(points.map(({ x, y }) => Math.round(x * y))).size > 1);
+// With one batch for all, throughput is the inverse of the step, and nobody chooses the phase: nothing to weigh.
+const isWeighed = ({ points, served: isServed }) =>
+  points.length > 1 && (isServed || new Set(points.map(({ x, y }) => Math.round(x * y))).size > 1);
+
+const ofLoads = ({ points, slo }) => {
+  const met = points.filter(fits);
+  if (!hasLimits(slo)) return "Each point is a load.";
+  if (!met.length) return "Each point is a load; none of them is served within the SLO.";
+  if (met.length === points.length) return "Each point is a load; all of them are served within the SLO.";
+  const most = d3.greatest(met, ({ x }) => x);
+  return `Each point is a load; ${points.length - met.length} of ${points.length} miss the SLO. The largest that meets it: ${most.text}.`;
+};
+
+const ofMissed = ({ points, slo }) => {
+  const best = d3.greatest(points, ({ share }) => share);
+  if (!hasLimits(slo)) return "None of the points meets the constraints: all are hollow.";
+  return `None of the ${points.length} points meets the SLO, ${format.percent(slo.share)} of the requests within it: all are hollow. ` +
+    `${best.text} comes nearest, with ${format.percent(best.share)}.`;
+};
+
+// What the front offers.
+const ofFront = (view, fitting) => {
+  const most = d3.greatest(fitting, ({ x }) => x), quickest = d3.least(fitting, ({ y }) => y), solid = front(view).length;
+  const both =
+    `${quickest.text} waits least (${format.time(quickest.y)}); ${most.text} serves ${number(most.x / quickest.x)} ` +
+    `times its tokens at ${number(most.y / quickest.y)} times its wait.`;
+  const worth = `only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
+  return `${worth} ${most === quickest ? `${most.text} is best in both.` : both}`;
+};
+
+const noRoom = "does not fit in memory";
+const plural = (verb) => verb.replace(/^misses/, "miss").replace(/^does/, "do");
+const says = (view) => {
+  const { points, latency, rate, limit, slo, hollow = noRoom } = view, fitting = points.filter(fits), missing = points.length - fitting.length;
+  const axes = `${rate[0].toUpperCase()}${rate.slice(1)} to the right, ${latency} upwards: down and right is better`;
+  const under = limit ? `; in the shaded part ${limit.text.replace("SLO: ", "the SLO's ")} is kept` : "";
+  if (view.joined) return `${axes}${under}. ${ofLoads(view)}`;
+  if (!fitting.length) return view.served ? `${axes}${under}. ${ofMissed(view)}` : "None of the points fits in memory: all are hollow.";
+  const why = missing === 1 ? `hollow point ${hollow}` : `hollow points ${plural(hollow)}`;
+  const share = hasLimits(slo) ? ` (${format.percent(slo.share)} of the requests within it)` : "";
+  return `${axes}${under}; ${ofFront(view, fitting)}${missing ? ` ${missing} ${why}${share}.` : ""}`;
+};
 
 export const throughputLatencyChart = {
-  id: "throughput-latency", title: "Throughput against latency", draw: throughputLatency,
-  views: ({ result }) => {
-    const all = facts.simulations(result), served = true;
-    const ofLatency = (latency) => ({ choices: { latency }, latency, served, points: pointsOfSimulations(all, latency) });
-    const ofSweep = (sweep) => ({ choices: sweep.choices, latency: "step", points: pointsOfSweep(sweep) });
-    return [...Object.keys(latencies).map(ofLatency), ...facts.sweeps(result).map(ofSweep)].filter(isWeighed);
-  },
-  says: (view) => {
-    const fitting = view.points.filter(fits), hollow = view.points.length - fitting.length;
-    if (!fitting.length) return "None of the points fits in memory: all are hollow.";
-    const most = d3.greatest(fitting, ({ x }) => x), quickest = d3.least(fitting, ({ y }) => y);
-    const solid = front(view).length;
-    const both =
-      `${quickest.text} waits least (${format.time(quickest.y)}); ${most.text} serves ${number(most.x / quickest.x)} ` +
-      `times its tokens at ${number(most.y / quickest.y)} times its wait.`;
-    return (
-      `Tokens a second to the right, ${view.latency} upwards: down and right is better, and only the ${solid} solid ` +
-      `${solid === 1 ? "point is" : "points are"} worth choosing. ${most === quickest ? `${most.text} is best in both.` : both}` +
-      (hollow ? ` ${hollow} hollow ${hollow === 1 ? "point does" : "points do"} not fit in memory.` : "")
-    );
-  },
+  id: "throughput-latency", title: "Throughput against latency", draw: throughputLatency, says,
+  views: ({ result }) =>
+    [...served(result).flatMap(servedViews), ...facts.sweeps(result).filter((sweep) => !sweepsPhase(sweep)).map(ofSweep)].filter(isWeighed),
 };

@@ -1,6 +1,7 @@
 """What holds for every page: it is drawn whole, without complaint or network, at any width and in both themes."""
 
 import json
+import struct
 import xml.etree.ElementTree as ElementTree
 
 # Texts that leave their drawing, and texts of one drawing that lie on each other.
@@ -30,7 +31,7 @@ CROSSED = """(() => {
   for (const svg of document.querySelectorAll(".canvas > svg")) {
     const where = svg.closest("section").id + ": ";
     const marks = Array.from(svg.querySelectorAll("path.mark, circle.mark"), mark => mark.getBoundingClientRect());
-    const lines = Array.from(svg.querySelectorAll("line.level, path.level, line.peak"), line => {
+    const lines = Array.from(svg.querySelectorAll("line.level, path.level, line.peak, line.limit, line.leader"), line => {
       const turn = line.getScreenCTM(), at = (x, y) => new DOMPoint(x, y).matrixTransform(turn);
       if (line.tagName === "line")
         return [at(line.x1.baseVal.value, line.y1.baseVal.value), at(line.x2.baseVal.value, line.y2.baseVal.value)];
@@ -60,6 +61,13 @@ CROSSED = """(() => {
   return found;
 })()"""
 
+# Ops that take a twentieth of their step and have no name on the roofline.
+UNNAMED = """(() => {
+  const names = new Set(Array.from(document.querySelectorAll("#roofline .labels text"), text => text.textContent));
+  const large = Array.from(document.querySelectorAll("#roofline .mark"), mark => mark.__data__).filter(({ share }) => share >= 0.05);
+  return large.filter(({ op }) => !names.has(op.op)).map(({ op }) => `roofline: ${op.op} has no name`);
+})()"""
+
 # Chooses every entry of every menu in turn.
 MENUS = """(() => {
   const found = [];
@@ -70,10 +78,10 @@ MENUS = """(() => {
       menu.value = value;
       menu.dispatchEvent(new Event("change"));
       if (menu.value !== value) found.push(`${name} does not keep ${value}`);
-      found.push(...[...MISPLACED, ...CROSSED].map(text => `${name} ${value}: ${text}`));
+      found.push(...[...MISPLACED, ...CROSSED, ...UNNAMED].map(text => `${name} ${value}: ${text}`));
     }
   return found;
-})()""".replace("MISPLACED", MISPLACED).replace("CROSSED", CROSSED)
+})()""".replace("MISPLACED", MISPLACED).replace("CROSSED", CROSSED).replace("UNNAMED", UNNAMED)
 
 EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
   .map(each => [each.id, dculab.svgText(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
@@ -92,7 +100,7 @@ def check_layout(browser, path, size, scheme, sections):
     assert shown == sections, (where, shown)
     wide = browser.evaluate("document.documentElement.scrollWidth")
     assert wide <= size[0], f"{where}: {wide} pixels wide"
-    misplaced = browser.evaluate(MISPLACED) + browser.evaluate(CROSSED)
+    misplaced = browser.evaluate(MISPLACED) + browser.evaluate(CROSSED) + browser.evaluate(UNNAMED)
     assert not misplaced, (where, misplaced[:10])
     misplaced = browser.evaluate(MENUS)
     assert not misplaced and not browser.problems, (where, misplaced[:10], browser.problems)
@@ -105,8 +113,8 @@ def check_layout(browser, path, size, scheme, sections):
 
 
 def check_exports(browser):
-    """Each chart of the open page as a file: XML that stands alone, with every mark in it, no style of the page, and its
-    heading on the background of the theme that is shown."""
+    """Each chart of the open page as a file: XML that stands alone, with every mark in it and what it says, no style of
+    the page, and its heading on the background of the theme that is shown."""
     for section, text, count, background in browser.evaluate(EXPORTS):
         root = ElementTree.fromstring(text)
         assert root.tag == NAMESPACE + "svg", section
@@ -114,17 +122,24 @@ def check_exports(browser):
         assert root[0].get("fill") == background != root[1].get("fill"), (section, root[1].text, background)
         drawn = [each for each in root.iter() if each.tag in (NAMESPACE + "path", NAMESPACE + "rect")]
         assert len(drawn) >= count > 0, (section, len(drawn), count)
-        for each in drawn:
-            for paint in (each.get("fill", ""), each.get("stroke", "none")):
+        assert len(root.findall(f".//{NAMESPACE}title")) > count, section
+        assert root.get("fill").startswith("rgb") and root.get("stroke") == "none", section  # for all that have no other
+        for each in root.iter():
+            for paint in (each.get("fill", "none"), each.get("stroke", "none")):
                 assert paint == "none" or paint.startswith("rgb"), (section, paint)
 
 
 def check_download(browser, path, section):
-    """The button below a chart saves what is exported."""
+    """The buttons below a chart save what is exported, and a picture of it."""
     browser.open(path)
     exported = {name: text for name, text, *_ in browser.evaluate(EXPORTS)}
-    name, text = browser.download(f"#{section} button.download")
-    assert name == f"dculab-{section}.svg" and text == exported[section], (name, text[:200])
+    name, content = browser.download(f"#{section} button.download")
+    assert name == f"dculab-{section}.svg" and content.decode() == exported[section], (name, content[:200])
+    name, content = browser.download(f"#{section} button.download + button.download")
+    width, height = struct.unpack(">II", content[16:24])
+    drawing = ElementTree.fromstring(exported[section])
+    assert name == f"dculab-{section}.png" and content.startswith(b"\x89PNG"), (name, content[:20])
+    assert (width, height) == (3 * int(drawing.get("width")), 3 * int(float(drawing.get("height")))), (width, height)
     assert not browser.problems, browser.problems
 
 

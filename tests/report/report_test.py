@@ -11,11 +11,14 @@ import subprocess
 import sys
 import tempfile
 
-from browser import DESKTOP, PHONE, Browser
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "picture"))
+from browser import DESKTOP, PHONE, Browser  # noqa: E402
+from choice_checks import check_blocks, check_fleet, check_footprint, check_phases, check_serving_search
 from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
 from pair_checks import check_compare, check_measured, check_served, check_validate
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
-from written_commands import measured_command, prefill_command, search_command, served_command
+from written_commands import (measured_command, prefill_command, search_command, served_command,
+                              serving_search_command)
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 HEADS, BLOCK = "model.num_key_value_heads", "kv_cache.block_size"
@@ -31,17 +34,28 @@ COMMANDS = {
                     "engine.gpu_memory_utilization=0.5"],
     "recommend": ["recommend", "--model", "llama-3-8b", "--machine", "z100", "k100-ai"],
     "validate": ["validate", "--points", "tests/data/published_points.csv"],
+    "footprint": ["tables", "footprint", "--model", "llama-3-8b", "--tokens", "2000", "--batch", "16", "--machine", "z100",
+                  "k100-ai"],
+    "phases": ["study", "tutorial/prefill_and_decode"],
+    "blocks": ["study", "block_size", "--set", "machines=[a100-80gb-sxm]", "--stack", "vllm"],
+    "fleet": ["recommend", "--model", "llama-3-8b", "--machine", "k100-ai", "--stack", "vllm", "--requests-per-second", "5",
+              "--devices", "2", "--ttft", "2 s", "--tpot", "60 ms"],
 }
 SECTIONS = {
     "predict": ["roofline", "time-by-op", "hit-rates", "assumptions"],
     "last_level": ["roofline", "time-by-op", "hit-rates", "assumptions"],
-    "study": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "pareto", "assumptions"],
+    "study": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "block-size", "pareto", "assumptions"],
     "accuracy": ["pareto", "assumptions"],
     "compare": ["predicted-measured", "assumptions"],
     "simulate": ["time-by-bound", "throughput-latency", "interactivity", "kv-use", "assumptions"],
     "measured": ["predicted-measured", "assumptions"],
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
-    "recommend": ["decisions", "assumptions"],
+    "recommend": ["throughput-latency", "decisions", "assumptions"],
+    "footprint": ["kv-footprint"],
+    "phases": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "assumptions"],
+    "blocks": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "block-size", "assumptions"],
+    "fleet": ["throughput-latency", "decisions", "assumptions"],
+    "serving_search": ["throughput-latency", "assumptions"],
     "validate": ["predicted-measured", "assumptions"],
     "search": ["roofline", "time-by-op", "hit-rates", "heat-map", "pareto", "assumptions"],
     "served": ["time-by-bound", "predicted-measured", "kv-use", "assumptions"],
@@ -151,7 +165,9 @@ def check_simulate(browser, result):
     x, y = axis(browser, "throughput-latency", "x"), axis(browser, "throughput-latency", "y")
     for mark, each in zip(marks, simulations):
         assert abs(at(mark["transform"])[0] - place(x, each["output_tokens_per_second"], False)) < HALF_A_PIXEL
-        assert abs(at(mark["transform"])[1] - place(y, each["ttft_p99"], True)) < HALF_A_PIXEL
+        assert abs(at(mark["transform"])[1] - place(y, each["ttft_p90"], True)) < HALF_A_PIXEL
+    limits = data_of(browser, "#throughput-latency .limit")
+    assert [each["datum"] for each in limits] == [simulations[0]["slo"]["ttft"]], limits
     x, y = axis(browser, "interactivity", "x"), axis(browser, "interactivity", "y")
     for mark, each in zip(data_of(browser, "#interactivity .mark"), simulations, strict=True):
         assert abs(at(mark["transform"])[0] - place(x, each["tokens_per_second_per_user"], True)) < HALF_A_PIXEL
@@ -217,14 +233,16 @@ CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": che
           "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
           "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search,
-          "served": check_served, "prefill": check_prefill}
+          "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "phases": check_phases,
+          "blocks": check_blocks, "fleet": check_fleet, "serving_search": check_serving_search}
 
 
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         commands = {**COMMANDS, "measured": measured_command(ROOT, folder), "search": search_command(folder),
-                    "served": served_command(ROOT, folder), "prefill": prefill_command(folder)}
+                    "served": served_command(ROOT, folder), "prefill": prefill_command(folder),
+                    "serving_search": serving_search_command(folder)}
         pages = {command: folder / f"{command}.html" for command in commands}
         results = {command: write(arguments, pages[command]) for command, arguments in commands.items()}
         check_file(pages["predict"])

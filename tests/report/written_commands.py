@@ -40,6 +40,23 @@ pareto: {minimize: [step_time], maximize: [tokens_per_second]}
     return ["study", str(scenario)]
 
 
+def serving_search_command(folder):
+    """A search of served requests: some settings meet the SLO, others miss it."""
+    scenario = folder / "serving_search.yaml"
+    scenario.write_text("""schema: dculab/scenario/1
+question: Which limits serve most chats in time?
+model: llama-3-8b
+machine: k100-ai
+workload: {requests: 100, prompt_tokens: 600, output_tokens: 100, arrival: poisson, requests_per_second: 1.5}
+slo: {ttft: 2 s, tpot: 80 ms}
+sweep:
+  engine.max_num_seqs: [4, 8, 16, 32, 64]
+  engine.max_num_batched_tokens: [256, 2048]
+objective: {maximize: goodput, subject_to: {tpot_p99: "<= 120 ms"}}
+""", encoding="utf-8")
+    return ["study", str(scenario)]
+
+
 def served_command(root, folder):
     """A few requests, simulated and served by one core of this machine."""
     machine = folder / "server.yaml"

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 PAGE, PROGRAM, ROOT = (pathlib.Path(each).resolve() for each in sys.argv[1:4])
-sys.path.insert(0, str(ROOT / "tests" / "report"))
+sys.path[:0] = [str(ROOT / "scripts" / "picture"), str(ROOT / "tests" / "report")]
 
 from browser import DESKTOP  # noqa: E402
 

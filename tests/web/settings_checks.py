@@ -96,7 +96,7 @@ def check_room(browser):
         open_page(browser, link)
         browser.evaluate(SEEN)
         context, block = (int(re.search(f"{key}=(\\d+)", link)[1]) for key in ("context", "block_size"))
-        room = browser.evaluate("document.querySelector('#kv-footprint .room').__data__")
+        room = browser.evaluate("document.querySelector('#kv-footprint .room').__data__.bytes")
         marks = browser.evaluate("Array.from(document.querySelectorAll('#kv-footprint .here'), each => each.__data__)")
         of_batch = next(each["bytes"] for each in marks if each["text"].startswith(kind))
         sequence = of_batch / USUAL["batch"] / context * math.ceil(context / block) * block

@@ -34,5 +34,5 @@ export const fitText = (points, name) => {
 
 export const batchesChart = (shown, width) => {
   const points = shown.flatMap(({ answers, label }) => batchPoints(answers).map((point) => ({ ...point, series: label })));
-  return throughputLatency({ latency: "decode step", served: false, points }, width);
+  return throughputLatency({ latency: "decode step", rate: "tokens/s", points }, width);
 };

@@ -5,25 +5,6 @@ import { timeByBound } from "../../../report/charts/time_by_bound.js";
 import { format } from "../../../report/format.js";
 import { tagged } from "../../../report/marks.js";
 
-const isAttention = ({ op }) => /attention/.test(op);
-const total = (values) => values.reduce((sum, value) => sum + value, 0);
-
-// Points of a study over kv_cache.block_size: [{size, lookUps, attention, rest, seconds, empty}].
-export const blockCosts = ({ points }) =>
-  points.map((point) => {
-    const lookUps = total(point.ops.map((op) => op.terms_seconds.look_ups));
-    const attention = total(point.ops.filter(isAttention).map((op) => op.seconds));
-    const inAttention = total(point.ops.filter(isAttention).map((op) => op.terms_seconds.look_ups));
-    return {
-      size: Number(point.choices["kv_cache.block_size"]),
-      lookUps,
-      attention: attention - inAttention,
-      rest: point.step_seconds - attention - (lookUps - inAttention),
-      seconds: point.step_seconds,
-      empty: Math.max(0, ...point.ops.map((op) => op.empty_slots ?? 0)),
-    };
-  });
-
 const same = 0.01; // what times may differ by and count as equal
 const listed = (sizes, all) => {
   const from = all.indexOf(sizes[0]), whole = sizes.every((size, index) => all[from + index] === size);

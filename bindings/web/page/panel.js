@@ -1,14 +1,15 @@
 // A section of the page: its heading, what it says, and the drawings of each configuration.
 import { html } from "../../../report/dom.js";
-import { download } from "../../../report/svg_export.js";
+import { savePng, saveSvg } from "../../../report/export.js";
 import { opEquation } from "./numbers.js";
 import { opsOf } from "./sections.js";
 
 const frameOf = () => {
   const place = html("div", { class: "canvas" }), caption = html("span", {});
-  const save = () => download(place.firstChild, caption.textContent, "dculab");
-  const button = html("button", { type: "button", class: "download", click: save }, "SVG");
-  return { element: html("figure", {}, html("figcaption", {}, caption, button), place), place, caption };
+  const button = (text, save) =>
+    html("button", { type: "button", class: "download", click: () => save(place.firstChild, caption.textContent, "dculab") }, text);
+  const buttons = html("span", {}, button("SVG", saveSvg), " ", button("PNG", savePng));
+  return { element: html("figure", {}, html("figcaption", {}, caption, buttons), place), place, caption };
 };
 
 const draw = (frame, width) => {

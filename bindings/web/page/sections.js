@@ -1,12 +1,13 @@
 // The charts of the page. Each is {id, title, says(answers, name), note, drawings(answers, all)}: what it says of one
 // configuration, what it says of all, and its drawings of one, [{title, draw(width)}]; where `together` is true its
 // drawings of all, drawings([{answers, label}]).
+import { blockCosts } from "../../../report/charts/block_size.js";
 import { hitRates } from "../../../report/charts/hit_rates.js";
 import { roofline, rooflineDomain } from "../../../report/charts/roofline.js";
 import { timeByOp } from "../../../report/charts/time_by_bound.js";
 import { format } from "../../../report/format.js";
 import { batchPoints, batchesChart, fitText } from "./batches.js";
-import { blockCost, blockCosts, blockText } from "./block_cost.js";
+import { blockCost, blockText } from "./block_cost.js";
 import { limitsOfFootprints, kvFootprint, kvText } from "./kv_footprint.js";
 
 const phases = (answers) => [

@@ -88,7 +88,7 @@ class Browser:
         return answer["result"].get("value")
 
     def download(self, selector):
-        """Clicks what starts a download: the file's name, and its text."""
+        """Clicks what starts a download: the file's name, and its bytes."""
         self.events = []
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
         seen = {}
@@ -97,7 +97,7 @@ class Browser:
             seen[event.get("method")] = event.get("params")
         assert seen["Browser.downloadProgress"]["state"] == "completed", seen
         name = seen["Browser.downloadWillBegin"]["suggestedFilename"]
-        with open(os.path.join(self.profile.name, name), encoding="utf-8") as file:
+        with open(os.path.join(self.profile.name, name), "rb") as file:
             return name, file.read()
 
     @property

@@ -1,0 +1,153 @@
+// The KV cache of MHA, GQA, MQA and MLA over the context, beside what memory is left for it.
+//
+// kvFootprint({series, marks, rooms, batch, domain}, width) -> SVG
+//   series    kindsOf(document) at contexts: [{text, color, points: [{tokens, bytes}]}]; seriesOf(document, longest)
+//   marks     [{text, tokens, bytes, color, lines}]: what is told of, lines [[name, value]]; `leaves`: where memory is full
+//   rooms     [{text, bytes}]: each a dashed line
+//   batch     sequences; domain: footprintDomain([view, ...])
+// A document is what `dculab tables footprint` answers.
+import * as Plot from "@observablehq/plot";
+import * as d3 from "d3";
+import { boxAround, chart, dots, format, names, roomOf, spread, svg, tagged, textWidth } from "../kit.js";
+
+const colors = { MHA: "var(--series-0)", GQA: "var(--series-1)", MQA: "var(--series-2)", MLA: "var(--series-3)" };
+const inWords = (count) => count.toLocaleString("en");
+const counted = (count, noun) => `${inWords(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+export const isLatent = (row) => row.attention !== "gqa";
+// The model's own row.
+export const ownOf = ({ rows, num_key_value_heads: own, kv_bytes: bytes, weight_bytes: weights }) =>
+  rows.find((row) => isLatent(row) && row.kv_bytes === bytes && row.weight_bytes === weights) ??
+  rows.find((row) => !isLatent(row) && row.num_key_value_heads === own);
+
+// MHA, the KV heads that are set, MQA, and latents, as far as they differ: [{kind, text, row}].
+const kindsOf = (document) => {
+  const heads = document.rows.filter((row) => !isLatent(row)), own = ownOf(document);
+  const found = [];
+  const add = (kind, text, row) => row && !found.some((each) => each.row === row) && found.push({ kind, text, row });
+  const count = (row) => row?.num_key_value_heads;
+  if (heads.length > 1) add("MHA", `MHA, ${count(heads[0])} KV heads`, heads[0]);
+  const isGrouped = own && !isLatent(own) && own !== heads[0] && count(own) > 1;
+  const set = isGrouped ? own : heads[Math.floor(heads.length / 2)];
+  if (count(set) > 1) add("GQA", `GQA, ${count(set)} KV heads`, set);
+  add("MQA", "MQA, 1 KV head", heads.find((row) => count(row) === 1));
+  const latent = document.rows.find(isLatent);
+  add("MLA", latent?.attention === "mla" ? "MLA, latents" : "compressed entries", latent);
+  return found;
+};
+
+// With what does not grow with the context, such as recurrent states.
+const bytesAt = (row, { tokens: context, batch }, tokens) => row.kv_bytes + row.kv_bytes_per_token * batch * (tokens - context);
+
+const contextsUpTo = (longest) => {
+  const values = [];
+  for (let value = 128; value < longest; value *= 2) values.push(value);
+  return [...values, longest];
+};
+
+// `here`: at the question's context.
+export const seriesOf = (document, longest) =>
+  kindsOf(document).map(({ kind, text, row }) => {
+    const at = (tokens) => ({ text, tokens, bytes: bytesAt(row, document, tokens), color: colors[kind] });
+    return { text, color: colors[kind], row, points: contextsUpTo(longest).map(at), here: at(document.tokens) };
+  });
+
+// The same axes for several drawings: {x, y}.
+export const footprintDomain = (views) => {
+  const points = views.flatMap(({ series, marks }) => [...series.flatMap((each) => each.points), ...marks]);
+  const bytes = [...points.map((point) => point.bytes), ...views.flatMap(({ rooms }) => rooms.map((room) => room.bytes))];
+  const [low, high] = spread(bytes.filter((value) => value > 0), 1.6);
+  return { x: d3.extent(points, ({ tokens }) => tokens), y: [low, high * 1.5] }; // the highest curve has its name above it
+};
+
+// Powers of two, some four to eight of them.
+const sizes = ([low, high]) => {
+  const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
+  const step = [1, 2, 5, 10].find((each) => (last - first) / each < 8) ?? 10;
+  return d3.range(Math.ceil(first / step) * step, last + 1, step).map((power) => 2 ** power);
+};
+const contexts = ([low, high]) => d3.range(Math.ceil(Math.log2(low)), Math.log2(high) + 1e-9).map((power) => 2 ** power);
+
+// Names of the rooms, each above its line or below; the series are in the legend.
+const texts = (rooms, series, marks) => (_index, { x, y }, _values, frame) => {
+  const room = roomOf(frame), [left, right] = [frame.marginLeft, frame.width - frame.marginRight];
+  room.takeLines(...series.flatMap(({ points }) => d3.pairs(points.map((point) => [x(point.tokens), y(point.bytes)]))));
+  room.takeLines(...rooms.map(({ bytes }) => [[left, y(bytes)], [right, y(bytes)]]));
+  room.take(...marks.map((mark) => boxAround(x(mark.tokens), y(mark.bytes), 6)));
+  const nameOf = ({ text, bytes }) => {
+    const long = textWidth(text, 11), starts = d3.range(left + 4, right - long, 12);
+    const place = (off) => (x0) => {
+      const middle = y(bytes) + off;
+      const box = { x0, x1: x0 + long, y0: middle - 6.5, y1: middle + 6.5 };
+      return { boxes: [box], attributes: { x: x0, y: middle, "text-anchor": "start" } };
+    };
+    return room.text(text, [...starts.map(place(-9)), ...starts.map(place(9))]);
+  };
+  const endOf = ({ text, points }) => ({ x: x(points.at(-1).tokens) - 2, y: y(points.at(-1).bytes), text: text.split(",")[0] });
+  const ends = series.map(endOf);
+  return svg("g", { class: "labels" }, d3.sort(rooms, ({ bytes }) => -bytes).map(nameOf), names(room, ends, { corners: true }));
+};
+
+export const kvFootprint = (view, width = 640) => {
+  const { series, marks, rooms, batch, domain = footprintDomain([view]) } = view;
+  const points = series.flatMap((each) => each.points);
+  const describe = ({ text, tokens, bytes, lines }) =>
+    ({ title: text, lines: [["context", counted(tokens, "token")], ["KV cache", format.bytes(bytes)], ...lines] });
+  const dashed = { stroke: "var(--soft)", strokeDasharray: "5 4", strokeWidth: 1.5, render: tagged(rooms, "room") };
+  const fill = ({ leaves, color }) => (leaves ? "var(--page)" : color);
+  const mark = { r: 5, symbol: () => "circle", fill, stroke: "color", strokeWidth: 2 };
+  const key = { text: "memory left beside the weights", color: "var(--soft)", shape: "dashed" };
+  return chart({
+    title: "KV footprint", width, height: Math.min(360, 240 + width / 8), left: 66,
+    legend: [...series.map(({ text, color }) => ({ text, color, shape: "line" })), ...(rooms.length ? [key] : [])],
+    x: { type: "log", domain: domain.x, label: "tokens of context", text: inWords, ticks: contexts(domain.x) },
+    y: { type: "log", domain: domain.y, label: `KV cache of ${counted(batch, "sequence")}`, text: format.bytes, ticks: sizes(domain.y) },
+    marks: [
+      Plot.ruleY(rooms, { y: "bytes", ...dashed }),
+      Plot.line(points, { x: "tokens", y: "bytes", z: "text", stroke: "color", strokeWidth: 2 }),
+      dots(marks, "here", { x: "tokens", y: "bytes", ...mark, describe }),
+      texts(rooms, series, marks),
+    ],
+  });
+};
+
+// Of each kind of attention its cache at the question's context, and where it leaves the memory of a machine.
+const viewOf = (document) => {
+  const { tokens: context, batch, max_position_embeddings: most, rooms: given = [] } = document;
+  const longest = Math.max(context, most, 256), rooms = given.filter(({ kv_bytes: bytes }) => bytes > 0);
+  const series = seriesOf(document, longest);
+  const marks = series.flatMap(({ text, color, row, here }) => {
+    const full = rooms.map(({ machine }) => ({ machine, tokens: row.longest_context[machine] }));
+    const inside = full.filter(({ tokens }) => tokens >= 128 && tokens <= longest);
+    const lines = [["a token", format.bytes(row.kv_bytes_per_token)]];
+    const leaving = inside.map(({ machine, tokens }) => ({
+      text: `${text}: longest context on ${machine}`, tokens, bytes: bytesAt(row, document, tokens), color, lines, leaves: true,
+    }));
+    return [{ ...here, lines }, ...leaving];
+  });
+  const lines = rooms.map(({ machine, kv_bytes: bytes }) => ({ text: `${machine}: ${format.bytes(bytes)}`, bytes }));
+  return { choices: {}, document, series, marks, rooms: lines, batch };
+};
+
+const roomSentence = ({ series, document: { batch, rooms } }) =>
+  rooms.map(({ machine, kv_bytes: bytes }) => {
+    if (!bytes) return ` On ${machine} the weights leave no room for it.`;
+    const longest = ({ row }) => row.longest_context[machine], [first, ...others] = d3.sort(series, longest);
+    const each = (one, noun) => `${longest(one).toLocaleString("en")} ${noun}with ${one.text.split(",")[0]}`;
+    const all = [each(first, "tokens "), ...others.map((one) => each(one, ""))].join(", ");
+    return ` On ${machine}, ${counted(batch, "sequence")} ${batch === 1 ? "fits" : "fit"} up to a context of ${all}.`;
+  }).join("");
+
+export const kvFootprintChart = {
+  id: "kv-footprint", title: "KV footprint over context", draw: kvFootprint,
+  views: ({ result }) => (result.rows && result.kv_bytes_per_token ? [viewOf(result)] : []),
+  says: (view) => {
+    const { series, document } = view, own = ownOf(document);
+    const other = series.filter(({ row }) => row !== own).map(({ text, row }) =>
+      `${format.number(row.kv_bytes_per_token / own.kv_bytes_per_token)} times as much with ${text.split(",")[0]}`);
+    return (
+      `The KV cache of ${counted(view.batch, "sequence")} by their context. A token of ${document.model} takes ` +
+      `${format.bytes(own.kv_bytes_per_token)}, ${other.join(", ")}.${document.rooms ? roomSentence(view) : ""}`
+    );
+  },
+};

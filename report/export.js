@@ -1,0 +1,55 @@
+// A chart as a file of its own, SVG or PNG: the page's styles are written into each element, its heading above it.
+import { html, svg } from "./dom.js";
+
+const strokes = ["stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order"];
+const texts = ["font-family", "font-size", "font-weight", "text-anchor"];
+const kept = ["fill", "fill-opacity", "opacity", ...strokes, ...texts]; // all but opacity are inherited
+const dropped = ["class", "style", "tabindex", "role", "aria-label", "aria-hidden"];
+const heading = 34;
+
+// What an element has from its parent is written there alone. A mark says what it said on the page: as its title.
+const inline = (from, to, parent) => {
+  const style = getComputedStyle(from), said = from.getAttribute("aria-label");
+  for (const name of kept) {
+    const value = style.getPropertyValue(name), usual = name === "opacity" ? "1" : parent?.getPropertyValue(name);
+    if (value === usual) to.removeAttribute(name);
+    else to.setAttribute(name, value.replace(/"/g, "'"));
+  }
+  for (const name of dropped) to.removeAttribute(name);
+  Array.from(from.children).forEach((child, index) => inline(child, to.children[index], style));
+  if (from.matches(".mark")) to.prepend(svg("title", {}, said));
+};
+
+export const svgText = (drawing, title) => {
+  const copy = drawing.cloneNode(true);
+  inline(drawing, copy);
+  for (const style of copy.querySelectorAll("style")) style.remove();
+  const width = Number(drawing.getAttribute("width")),
+    height = Number(drawing.getAttribute("height")) + heading;
+  const { backgroundColor, color } = getComputedStyle(document.body);
+  copy.setAttribute("viewBox", `0 ${-heading} ${width} ${height}`);
+  copy.setAttribute("height", height);
+  const large = { "font-size": "16px", "font-weight": 600, "text-anchor": "start" };
+  const back = svg("rect", { y: -heading, width, height, fill: backgroundColor });
+  copy.prepend(back, svg("text", { x: 4, y: -12, fill: color, ...large }, title));
+  return new XMLSerializer().serializeToString(copy);
+};
+
+const save = (blob, name) => {
+  const href = URL.createObjectURL(blob);
+  html("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+};
+
+export const saveSvg = (drawing, title, name) =>
+  save(new Blob([svgText(drawing, title)], { type: "image/svg+xml" }), `${name}.svg`);
+
+// For slides: `scale` times as many pixels as on the page.
+export const savePng = async (drawing, title, name, scale = 3) => {
+  const image = new Image(), canvas = html("canvas", {});
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(drawing, title))}`;
+  await image.decode();
+  Object.assign(canvas, { width: image.width * scale, height: image.height * scale });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
+};
