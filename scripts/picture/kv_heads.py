@@ -1,16 +1,10 @@
-#!/usr/bin/env python3
-"""Draws the picture of the READMEs from the table that README.md quotes: step time by number of KV heads.
-
-scripts/readme-picture           writes docs/images/kv-heads.svg and kv-heads.zh-CN.svg
-scripts/readme-picture --check   fails if they are not what would be written
-"""
+"""The picture of the READMEs, from the table that README.md quotes: step time by number of KV heads."""
 
 import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-IMAGES = ROOT / "docs/images"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE_STARTS = "KV heads at block size 16"
 ROW = re.compile(r"^ *(\d+)( \*)? +([\d.]+) ms .*?([\d.]+) ms +([\d.]+ [MG]iB)")
 WORDS = {
@@ -38,7 +32,7 @@ def rows():
     lines = text.split(TABLE_STARTS, 1)[1].split("```", 1)[0].splitlines()
     found = [match for match in map(ROW.match, lines) if match]
     if not found:
-        sys.exit("readme-picture: README.md quotes no table of KV heads")
+        sys.exit("pictures: README.md quotes no table of KV heads")
     return [(row[1], row[2] is not None, float(row[3]), float(row[4]), row[5]) for row in found]
 
 
@@ -67,20 +61,7 @@ def picture(words, table):
             f"  <title>{words['title']}</title>\n  <style>\n    {STYLE}\n  </style>\n  {body}\n</svg>\n")
 
 
-def main():
+def pictures():
+    """The text of each picture, by the name of its file."""
     table = rows()
-    stale = []
-    for name, words in WORDS.items():
-        drawn = picture(words, table)
-        path = IMAGES / name
-        if "--check" not in sys.argv[1:]:
-            IMAGES.mkdir(exist_ok=True)
-            path.write_text(drawn, encoding="utf-8")
-        elif not path.is_file() or path.read_text(encoding="utf-8") != drawn:
-            stale.append(str(path.relative_to(ROOT)))
-    if stale:
-        sys.exit(f"readme-picture: out of date: {', '.join(stale)}; run scripts/readme-picture")
-
-
-if __name__ == "__main__":
-    main()
+    return {name: picture(words, table) for name, words in WORDS.items()}
