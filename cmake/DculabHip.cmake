@@ -2,13 +2,59 @@
 #
 # CMake's own HIP language does not work with Debian's packages (it looks for ROCm outside the multiarch folders), hence
 # a custom command with a depfile.
-find_program(HIPCC hipcc REQUIRED)
-# A DCU's toolkit says where it is.
-find_library(AMDHIP64 amdhip64 HINTS $ENV{ROCM_PATH}/lib $ENV{ROCM_PATH}/hip/lib REQUIRED)
+find_program(HIPCC hipcc)
+if(NOT HIPCC)
+  message(FATAL_ERROR "hipcc is not in PATH. On Debian 12 scripts/install-packages --test --hip installs it; with ROCm or "
+                      "a DCU's DTK add its bin folder to PATH (docs/howto/run-on-a-gpu.md).")
+endif()
+# A toolkit is where its hipcc is: /opt/rocm/bin/hipcc, /opt/dtk/hip/bin/hipcc.
+file(REAL_PATH ${HIPCC} hipcc_path)
+cmake_path(GET hipcc_path PARENT_PATH hipcc_folder)
+set(rocm_folders $ENV{ROCM_PATH} ${hipcc_folder}/.. ${hipcc_folder}/../..)
+list(TRANSFORM rocm_folders APPEND /lib OUTPUT_VARIABLE rocm_libraries)
+list(TRANSFORM rocm_folders APPEND /hip/lib OUTPUT_VARIABLE hip_libraries)
+list(TRANSFORM rocm_folders APPEND /llvm/bin OUTPUT_VARIABLE rocm_tools)
+find_library(AMDHIP64 amdhip64 HINTS ${rocm_libraries} ${hip_libraries} REQUIRED)
 # The tools beside hipcc's clang.
-find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS $ENV{ROCM_PATH}/llvm/bin /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
+find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS ${rocm_tools} /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
 
-set(DCULAB_HIP_ARCHITECTURES gfx906 gfx908 gfx90a CACHE STRING "GPUs that the HIP kernels are compiled for")
+# Whether hipcc compiles for the target. Compilers know those of their time: Debian 12's no gfx942, AMD's no DCU's.
+function(dculab_hip_knows architecture result)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/known.hip)
+  file(WRITE ${source} "#include <hip/hip_runtime.h>\n__global__ void nothing() {}\n")
+  execute_process(COMMAND ${HIPCC} --offload-arch=${architecture} --cuda-device-only -c ${source} -o ${source}.o
+                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    set(${result} FALSE PARENT_SCOPE)
+  else()
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Left empty: all that hipcc knows of the GPUs with waves of 64 lanes that machine files describe.
+set(DCULAB_HIP_ARCHITECTURES "" CACHE STRING "GPUs that the HIP kernels are compiled for; empty: those that hipcc knows")
+if(NOT DCULAB_HIP_ARCHITECTURES)
+  foreach(architecture gfx906 gfx908 gfx90a gfx942 gfx950 gfx926 gfx928 gfx936 gfx938)
+    dculab_hip_knows(${architecture} is_known)
+    if(is_known)
+      list(APPEND known_architectures ${architecture})
+    endif()
+  endforeach()
+  set(DCULAB_HIP_ARCHITECTURES "${known_architectures}" CACHE STRING "" FORCE)
+  message(STATUS "the HIP kernels are compiled for ${known_architectures}, which hipcc knows")
+else()
+  foreach(architecture ${DCULAB_HIP_ARCHITECTURES})
+    if(architecture MATCHES "^gfx1[0-9]")
+      message(FATAL_ERROR "${architecture} is an RDNA GPU with waves of 32 lanes, and the HIP kernels are for waves of 64 "
+                          "(docs/howto/run-on-a-gpu.md says what works there).")
+    endif()
+    dculab_hip_knows(${architecture} is_known)
+    if(NOT is_known)
+      message(FATAL_ERROR "${HIPCC} does not compile for ${architecture}. gfx942 takes ROCm 6, gfx950 ROCm 7; gfx926, "
+                          "gfx928, gfx936 and gfx938 take the DTK of the DCU.")
+    endif()
+  endforeach()
+endif()
 set(DCULAB_HIP_FLAGS -std=c++20 -O3 -fPIC -Wall -Wextra -Wpedantic -Wshadow)
 if(DCULAB_WERROR)
   list(APPEND DCULAB_HIP_FLAGS -Werror)

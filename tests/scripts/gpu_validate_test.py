@@ -3,12 +3,16 @@
 Usage: gpu_validate_test.py SOURCE_DIR BUILD_DIR
 """
 
+import getpass
 import gzip
+import io
 import json
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 source, build = map(pathlib.Path, sys.argv[1:3])
@@ -20,8 +24,59 @@ def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
 
-def validate(*arguments):
+def validate(*arguments, build=build):
     return run(sys.executable, source / "scripts" / "gpu-validate", *arguments, "--build", build, "--skip-build")
+
+
+def check_one_line(done, *parts):
+    """That it stopped as somebody expects who does not read Python."""
+    assert done.returncode != 0 and not done.stdout, done
+    assert len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr, done.stderr
+    assert all(part in done.stderr for part in parts), done.stderr
+
+
+def check_read_back(archive, steps_to_fit, steps):
+    """What the program makes of an archive."""
+    found = run(dculab, "validate", archive, "--machine", "mi50", "--format", "json")
+    assert found.returncode == 0, found.stderr
+    assert len(json.loads(found.stdout)["points"]) == steps, found.stdout
+    fitted = run(dculab, "calibrate", archive, "--machine", "mi50", "--hold-out", "0.5", "--format", "json")
+    assert fitted.returncode == 0, fitted.stderr
+    held_out = json.loads(fitted.stdout)["held_out"]["count"]
+    assert held_out == steps_to_fit / 2, fitted.stdout
+    unnamed = run(dculab, "validate", archive)
+    assert unnamed.returncode == 2 and "--machine: traces are of a machine; name it" in unnamed.stderr, unnamed.stderr
+
+
+def check_private(archive):
+    """That an archive says nothing of who made it where."""
+    with tarfile.open(archive) as packed:
+        assert all(not member.uname and not member.gname and member.mtime == 0 for member in packed.getmembers())
+        for member in packed:
+            content = packed.extractfile(member).read()
+            text = (gzip.decompress(content) if member.name.endswith(".gz") else content).decode()
+            assert str(source) not in text and str(folder) not in text, member.name
+            for word in (socket.gethostname(), getpass.getuser()):
+                assert word not in text.split() or len(word) < 6, (member.name, word)
+
+
+def check_hostile(folder):
+    """Archives that nobody's gpu-validate packs."""
+    def pack(name, content, **changes):
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        for key, value in changes.items():
+            setattr(member, key, value)
+        path = folder / "hostile.tar.gz"
+        with tarfile.open(path, "w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as archive:
+            archive.addfile(member, io.BytesIO(content))
+        return run(dculab, "calibrate", path, "--machine", "mi50")
+
+    check_one_line(pack("../../decode.jsonl", b"{}"), "names a file outside of itself")
+    check_one_line(pack("/etc/decode.jsonl", b"{}"), "names a file outside of itself")
+    check_one_line(pack("decode.jsonl", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"), "is a link")
+    check_one_line(pack("decode.jsonl.gz", gzip.compress(bytes(257 << 20), 1)), "holds more than 268435456 bytes")
+    check_one_line(pack("letter.txt", b"no traces"), "is an archive without traces")
 
 
 def check_traces(folder):
@@ -61,11 +116,17 @@ with tempfile.TemporaryDirectory() as name:
         assert "CUDA" in missing.stderr or "no GPU was found" in missing.stderr, missing.stderr
         assert not (folder / "missing").exists()
 
+    check_one_line(validate("host-gpu", build=folder / "no-build"), "is not there; leave --skip-build out")
+    if not pathlib.Path("/dev/kfd").exists():
+        check_one_line(validate("hip"), "there is no /dev/kfd", "--device=/dev/kfd")
+    check_hostile(folder)
+
     results = folder / "devices" / "emulated"
     done = validate("host-gpu", "--output", results)
     assert done.returncode == 0, done.stdout + done.stderr
     stages = [line for line in done.stdout.splitlines() if line.startswith("== ")]
     assert len(stages) == 8 and all("EMULATED" in stage for stage in stages), stages
+    assert stages[0].startswith("== 1 of 8, 0 s: probe") and done.stdout.count("-- took ") == 8, stages
     assert json.loads((results / "probe.json").read_text())["emulated"] is True
     assert not (results / "machine.yaml").exists()
     held_out = json.loads((results / "held-out.json").read_text())
@@ -76,6 +137,22 @@ with tempfile.TemporaryDirectory() as name:
     other = gzip.decompress((results / "others" / "int4.jsonl.gz").read_bytes()).decode().splitlines()
     assert len(other) == 2 and json.loads(other[1])["options"]["weights"] == "gptq-int4", other
     assert (results / "others" / "before.txt").exists()
+
+    # The one file to send.
+    letter = (results / "README.md").read_text()
+    assert "EMULATED" in letter and "`decode.jsonl.gz`" in letter and "| device | host build" in letter, letter
+    assert json.loads((results / "environment.json").read_text())["dculab"].startswith("dculab "), results
+    check_private(results / "results.tar.gz")
+    check_read_back(results / "results.tar.gz", steps_to_fit=24 + 12, steps=24 + 12 + 1)
+
+    # Less of it.
+    quick = validate("host-gpu", "--quick", "--output", folder / "quick")
+    assert quick.returncode == 0, quick.stdout + quick.stderr
+    stages = [line.split(": ", 1)[1] for line in quick.stdout.splitlines() if line.startswith("== ")]
+    assert len(stages) == 6 and not any("speed" in stage or "other formats" in stage for stage in stages), stages
+    assert "GPTQ GEMV" not in quick.stdout and "decode attention predictions: " in quick.stdout, quick.stdout
+    check_private(folder / "quick" / "results.tar.gz")
+    check_read_back(folder / "quick" / "results.tar.gz", steps_to_fit=24 + 12, steps=24 + 12)
 
     # Emulated times are never taken for a GPU's, and no traces are no success.
     refused = check_traces(folder / "devices")
