@@ -1,0 +1,12 @@
+# cmake -DPROGRAM=... -DGZIP=... -DFOLDER=... -P: writes the program's completions and its manual pages into FOLDER.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER}/man1)
+foreach(script bash:dculab zsh:_dculab fish:dculab.fish)
+  string(REPLACE ":" ";" script ${script})
+  list(GET script 0 shell)
+  list(GET script 1 file)
+  execute_process(COMMAND ${PROGRAM} completion ${shell} OUTPUT_FILE ${FOLDER}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+execute_process(COMMAND ${PROGRAM} manual --folder ${FOLDER}/man1 COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB pages ${FOLDER}/man1/*.1)
+execute_process(COMMAND ${GZIP} -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)
