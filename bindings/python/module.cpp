@@ -104,14 +104,7 @@ NB_MODULE(_dculab, m) {
   m.def("machine_names", &study::machine_names, "Names under hwmodels.");
   m.def("model_names", &study::model_names, "Names under scenarios/models.");
   m.def("scenario_names", &study::scenario_names, "Names under scenarios.");
-  m.def(
-      "stack_names",
-      [] {
-        std::vector<std::string> names;
-        for (const std::filesystem::path& file : study::stack_files()) names.push_back(file.stem().string());
-        return names;
-      },
-      "Names under stacks.");
+  m.def("stack_names", &study::stack_names, "Names under stacks.");
   python::bind_report(m);
   m.def("answer", &python::answer, nb::arg("command"), nb::arg("keywords"), nb::arg("on_progress").none(),
         "What the program's command answers.");

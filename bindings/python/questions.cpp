@@ -150,12 +150,13 @@ struct SimulateChoices {
   keywords.take_count("threads", question.search.pricing.threads);
   keywords.take("journal", question.search.pricing.journal);
   keywords.take("resume", question.search.resume);
+  keywords.take("yes", question.search.yes);
   keywords.take("points", question.search.points_file);
   keywords.take("sensitivity", question.search.sensitivity);
   keywords.take("within", question.search.within);
   keywords.refuse_others();
   return [question](const Progress& progress) {
-    return present::answered_study(question, {.progress = progress, .on_dropped_bytes = {}});
+    return present::answered_study(question, {.progress = progress, .on_dropped_bytes = {}, .agrees = {}});
   };
 }
 

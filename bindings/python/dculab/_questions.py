@@ -353,6 +353,7 @@ def study(
     threads: int | None = None,
     journal: PathLike | None = None,
     resume: bool = False,
+    yes: bool = False,
     points: PathLike | None = None,
     set: Settings = None,
     progress: Progress = None,
@@ -361,7 +362,7 @@ def study(
 
     `host`: the machine file that `machine: host` means; `sensitivity`: which figure of the machine would change the
     answer if it were up to `within` times larger or smaller; of a search `journal` keeps finished points, to `resume`
-    it, and `points` gets every point as CSV.
+    it, `yes` starts one of more than 100 million points, and `points` gets every point as CSV.
     """
     _kept, load = _load(
         model,
@@ -388,6 +389,7 @@ def study(
             threads=threads,
             journal=_file(journal),
             resume=resume,
+            yes=yes,
             points=_file(points),
             progress=progress,
             **load,
