@@ -55,6 +55,7 @@ Work read_footprint(nb::dict given) {
   keywords.take("dtype", weights);
   question.request.kv_cache_dtype = take_dtype(keywords, "kv_dtype");
   keywords.take("kv_dtype", kv_cache);
+  keywords.take("machine", question.machines);
   keywords.refuse_others();
   if (weights != "checkpoint") question.weights = config::parse_weight_format(weights);
   if (!is_kv_format(question.request.kv_cache_dtype))

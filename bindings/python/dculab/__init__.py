@@ -17,19 +17,10 @@ from dculab import _dculab
 _dculab.set_shipped_data(pathlib.Path(__file__).parent / "data")
 
 from dculab._dculab import InputError  # noqa: E402
-from dculab._questions import (  # noqa: E402
-    calibrate,
-    diagnose,
-    footprint,
-    intensity,
-    predict,
-    recommend,
-    show,
-    simulate,
-    study,
-    validate,
-)
+from dculab._measurements import calibrate, validate  # noqa: E402
 from dculab._rows import Interval, Rows  # noqa: E402
+from dculab._serving import recommend, simulate, study  # noqa: E402
+from dculab._steps import diagnose, footprint, intensity, predict, show  # noqa: E402
 from dculab._things import Machine, Model, Stack, machines, models, scenarios, stacks  # noqa: E402
 
 __version__ = importlib.metadata.version("dculab")

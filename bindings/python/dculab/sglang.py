@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dculab import _dculab
-from dculab._questions import Settings, _texts
+from dculab._keywords import Settings, texts
 from dculab._things import MachineLike, ModelLike, StackLike, machine_of, model_of, stack_of
 
 try:
@@ -66,7 +66,7 @@ class DculabTimePredictor(InferTimePredictor):
         for thing in (self._model, self._machine, self._stack):
             settings += thing._settings()
         self._times = _dculab.StepTimes(
-            self._model.name, self._machine.name, self._stack.name, settings + _texts(set)
+            self._model.name, self._machine.name, self._stack.name, settings + texts(set)
         )
         self.reset_metrics()
 

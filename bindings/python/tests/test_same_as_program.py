@@ -110,6 +110,8 @@ def test_tables(program):
                 "--model", "llama-3-8b", "--phase", "decode", "--tokens", 512)
     assert_same(program, dculab.footprint("llama-3-8b", batch=8, dtype="gptq-int4", kv_dtype="int8"), "tables",
                 "footprint", "--model", "llama-3-8b", "--batch", 8, "--dtype", "gptq-int4", "--kv-dtype", "int8")
+    assert_same(program, dculab.footprint("llama-3-8b", machine=["z100", "k100-ai"]), "tables", "footprint", "--model",
+                "llama-3-8b", "--machine", "z100", "--machine", "k100-ai")
 
 
 @pytest.mark.parametrize("what", ["z100", "vllm-dtk", "llama-3-8b"])
