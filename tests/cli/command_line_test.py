@@ -14,6 +14,7 @@ import tempfile
 
 OPTION = re.compile(r"^  (-[-\w,]+)", re.M)
 COMMAND = re.compile(r"^  ([a-z]+) +\S", re.M)
+SECTION = re.compile(r"^([A-Z][\w ]+):\n((?:  .*\n|\n)+)", re.M)
 
 
 def output(*command, **more):
@@ -24,11 +25,12 @@ def output(*command, **more):
 
 def read_help(program, path=()):
     """{("tables", "intensity"): {"--model", ...}} of the program and all its commands."""
-    text = output(program, *path, "--help")
-    options, _, commands = text.partition("Subcommands:")
-    known = {path: {name for names in OPTION.findall(options) for name in names.split(",")}}
-    for command in COMMAND.findall(commands):
-        known |= read_help(program, (*path, command))
+    sections = dict(SECTION.findall(output(program, *path, "--help")))
+    known = {path: {name for names in OPTION.findall(sections["Options"]) for name in names.split(",")}}
+    for title, text in sections.items():
+        if title not in ("Options", "Positionals", "Example", "Examples"):
+            for command in COMMAND.findall(text):
+                known |= read_help(program, (*path, command))
     return known
 
 
