@@ -77,17 +77,12 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-// Those that `asked` may stand for; else all of few, or where to find them.
+// Those that `asked` may stand for, or where to find them.
 [[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
-  constexpr std::size_t kFew = 50;
   const std::vector<std::string> names = listed(kind);
   if (names.empty()) return "none is shipped: set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
   if (std::string guess = suggestion(asked, names); !guess.empty()) return guess;
-  if (names.size() > kFew)
-    return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
-  std::string list = "shipped are ";
-  for (const std::string& name : names) list += (&name == &names.front() ? "" : ", ") + name;
-  return list;
+  return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
 }
 
 // What a model's SOURCE begins with: "meta-llama/Meta-Llama-3-8B; written by hand ..." Empty where it has none.

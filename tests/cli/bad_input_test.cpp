@@ -23,8 +23,8 @@ Arguments run_tiny(const Arguments& more) {
 TEST_CASE("names that are not known, with those that are") {
   check_refused({"predict", "--model", "no-model", "--machine", "z100"},
                 {"'no-model'", "`dculab list models` has the "});
-  check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"}, {"'no-machine'", "k100-ai"});
-  check_refused({"study", "no-scenario"}, {"'no-scenario'", "quickstart"});
+  check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"}, {"'no-machine'", "`dculab list machines` has the "});
+  check_refused({"study", "no-scenario"}, {"'no-scenario'", "`dculab list scenarios` has the "});
   check_refused({"show", "nothing"}, {"'nothing'", "`dculab list` has all names"});
   check_refused({"run", "--model", "llama-2-7b", "--prompt", "hi"}, {"llama-2-7b", "no weights"});
 }

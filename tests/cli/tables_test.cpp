@@ -121,12 +121,6 @@ TEST_CASE("the two forms of latents") {
   CHECK_THAT(llama.err, ContainsSubstring("has no latent attention"));
 }
 
-TEST_CASE("of many models those are named whose spelling is nearest") {
-  const Finished done = run_dculab({"tables", "footprint", "--model", "deepsek-v3"});
-  CHECK(done.exit_code == 2);
-  CHECK_THAT(done.err, ContainsSubstring("the nearest: deepseek-v3, "));
-}
-
 TEST_CASE("CSV has the exact figures, one line per row") {
   const Finished done = run_dculab({"tables", "footprint", "--model", "llama-2-7b", "--format", "csv"});
   CHECK(done.exit_code == 0);
