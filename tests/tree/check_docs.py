@@ -73,7 +73,9 @@ def pattern(expected):
 
 
 def refreshed(expected, actual):
-    """The shown lines with the figures of the real output."""
+    """The shown lines with the figures of the real output; all of it where nothing is elided."""
+    if not any(line.endswith(ELIDED) for line in expected):
+        return actual
     result = []
     start = 0
     for line in expected:
@@ -97,14 +99,14 @@ def first_difference(expected, actual):
 
 
 def claims(text: str, program: str, root: pathlib.Path):
-    """Of each example and each copy of a file: (line, what it is, the shown lines, the real ones)."""
+    """Of each example and each copy of a file: (its block, what it is, the shown lines, the real ones)."""
     for block in EXAMPLE.finditer(text):
         for command, expected in commands(block.group(1)):
-            yield line_of(block), command, expected, run(program, root, command)
+            yield block, command, expected, run(program, root, command)
     for block in COPY.finditer(text):
         file = root / block.group(1)
         actual = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ["no such file"]
-        yield line_of(block), f"copy of {block.group(1)}", block.group(2).splitlines(), actual
+        yield block, f"copy of {block.group(1)}", block.group(2).splitlines(), actual
 
 
 def line_of(found: re.Match) -> int:
@@ -112,18 +114,19 @@ def line_of(found: re.Match) -> int:
 
 
 def check_claims(path: pathlib.Path, text: str, program: str, root: pathlib.Path, update: bool):
-    count, complaints = 0, []
-    for line, what, expected, actual in claims(text, program, root):
+    count, untrue = 0, []
+    for block, what, expected, actual in claims(text, program, root):
         count += 1
-        if re.fullmatch(pattern(expected), "".join(each + "\n" for each in actual)):
-            continue
-        if update:
-            text = text.replace("\n".join(expected), "\n".join(refreshed(expected, actual)), 1)
-        else:
-            complaints.append(f"{path.relative_to(root)}:{line}: {what}\n    {first_difference(expected, actual)}")
-    if update:
-        path.write_text(text, encoding="utf-8")
-    return count, complaints
+        if not re.fullmatch(pattern(expected), "".join(each + "\n" for each in actual)):
+            untrue.append((block, what, expected, actual))
+    if not update:
+        return count, [f"{path.relative_to(root)}:{line_of(block)}: {what}\n    {first_difference(expected, actual)}"
+                       for block, what, expected, actual in untrue]
+    for block, _, expected, actual in sorted(untrue, key=lambda each: -each[0].start()):
+        before, rest = text[: block.start()], text[block.start() :]
+        text = before + rest.replace("\n".join(expected), "\n".join(refreshed(expected, actual)), 1)
+    path.write_text(text, encoding="utf-8")
+    return count, []
 
 
 def check_marks(path: pathlib.Path, text: str, root: pathlib.Path):

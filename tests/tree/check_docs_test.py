@@ -14,7 +14,7 @@ COPY = "<!-- file: {} -->\n```yaml\n{}```\n"
 TRUE_EXAMPLES = 5 * EXAMPLE.format("first line\nsecond ...\n")
 
 
-def verdict(text: str) -> int:
+def verdict(text: str, update: bool = False) -> int:
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "README.md").write_text(TRUE_EXAMPLES + text)
@@ -23,7 +23,10 @@ def verdict(text: str) -> int:
         program = root / "program"
         program.write_text(PROGRAM)
         program.chmod(0o755)
-        return subprocess.run([sys.executable, CHECKER, program, root], stdout=subprocess.DEVNULL).returncode
+        check = [sys.executable, CHECKER, program, root]
+        if update:
+            subprocess.run([*check, "--update"], stdout=subprocess.DEVNULL)
+        return subprocess.run(check, stdout=subprocess.DEVNULL).returncode
 
 
 class Documents(unittest.TestCase):
@@ -43,6 +46,10 @@ class Documents(unittest.TestCase):
         self.assertEqual(0, verdict(COPY.format("question.yaml", "...\nmachine: b\n")))
         self.assertEqual(1, verdict(COPY.format("question.yaml", "model: a\n")))
         self.assertEqual(1, verdict(COPY.format("nosuch.yaml", FILE)))
+
+    def test_an_update_shows_what_is_printed(self):
+        for lines in ("first lime\n...\n", "first line\n", "first line\nbetween\nsecond line\n"):
+            self.assertEqual(0, verdict(EXAMPLE.format(lines), update=True))
 
     def test_marks_need_their_block(self):
         self.assertEqual(1, verdict("<!-- tested -->\nAnd here it is:\n"))
