@@ -30,7 +30,7 @@ struct Names {
   std::array<std::string_view, 3> all;
   KnownFormat format;
 };
-constexpr std::array kKeys{
+constexpr std::array kFormatKeys{
     Names{{"request_throughput", "input_config"}, KnownFormat::aiperf},
     Names{{"request_throughput", "time_to_first_token"}, KnownFormat::aiperf},
     Names{{"mean_e2e_latency_ms", "total_output_tokens_retokenized"}, KnownFormat::sglang_serving},
@@ -87,7 +87,7 @@ std::optional<KnownFormat> recognize(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const Beginning& each : kBeginnings)
     if (text.starts_with(each.bytes)) return each.format;
-  if (text.starts_with('{') || text.starts_with('[')) return match(kKeys, first_keys(text));
+  if (text.starts_with('{') || text.starts_with('[')) return match(kFormatKeys, first_keys(text));
   return match(kColumns, columns_of(text));
 }
 

@@ -15,6 +15,8 @@ constexpr std::size_t kLongestWord = 64, kMostGuesses = 4, kLeastBeginning = 3;
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
+[[nodiscard]] bool same_letter(char one, char other) { return lower_case(one) == lower_case(other); }
+
 [[nodiscard]] bool begins(std::string_view word, std::string_view longer) {
   return longer.size() > word.size() && same_word(word, longer.substr(0, word.size()));
 }
@@ -27,10 +29,10 @@ constexpr std::size_t kLongestWord = 64, kMostGuesses = 4, kLeastBeginning = 3;
     before = std::exchange(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= other.size(); ++j) {
-      const std::size_t exchanged = above[j - 1] + (lower_case(one[i - 1]) == lower_case(other[j - 1]) ? 0 : 1);
+      const std::size_t exchanged = above[j - 1] + (same_letter(one[i - 1], other[j - 1]) ? 0 : 1);
       row[j] = std::min({exchanged, above[j] + 1, row[j - 1] + 1});
-      const bool swapped = i > 1 && j > 1 && lower_case(one[i - 1]) == lower_case(other[j - 2]) &&
-                           lower_case(one[i - 2]) == lower_case(other[j - 1]);
+      const bool swapped =
+          i > 1 && j > 1 && same_letter(one[i - 1], other[j - 2]) && same_letter(one[i - 2], other[j - 1]);
       if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
@@ -70,9 +72,7 @@ constexpr std::size_t kLongestWord = 64, kMostGuesses = 4, kLeastBeginning = 3;
 
 }  // namespace
 
-bool same_word(std::string_view one, std::string_view other) {
-  return std::ranges::equal(one, other, {}, lower_case, lower_case);
-}
+bool same_word(std::string_view one, std::string_view other) { return std::ranges::equal(one, other, same_letter); }
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
   const std::vector<std::string_view> found = guesses(word, known);
