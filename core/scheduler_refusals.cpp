@@ -37,7 +37,8 @@ std::optional<std::string> Scheduler::refusal(const Request& request) const {
   if (positions > limits_.max_position_embeddings)
     return (streams ? "kv_retention " + std::string(policy.name) + " keeps " + tokens_text(positions) + ", more than "
                     : what + " is longer than ") +
-           "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")";
+           "max_position_embeddings (" + std::to_string(limits_.max_position_embeddings) + ")" +
+           (streams ? "" : "; shorten it, or take a model with a longer context");
   if (streams && total > kLongestStream)
     return what + " is longer than a stream can be (" + tokens_text(kLongestStream) + ")";
   if (auto reason = refusal_of_samples(request, options_)) return reason;

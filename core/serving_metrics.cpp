@@ -15,6 +15,7 @@ void ServingMetrics::add(const Sequence& sequence, std::optional<Seconds> alone)
   const Seconds arrival = sequence.request.arrival;
   const Seconds last = sequence.token_times.back();
   begin_ = requests() == 0 ? arrival : std::min(begin_, arrival);
+  last_arrival_ = requests() == 0 ? arrival : std::max(last_arrival_, arrival);
   end_ = requests() == 0 ? last : std::max(end_, last);
   ttft_.add(sequence.ttft());
   if (sequence.num_generated() > 1) tpot_.add(sequence.tpot());
@@ -33,6 +34,11 @@ void ServingMetrics::add(const Sequence& sequence, std::optional<Seconds> alone)
   cached_tokens_ += std::max(sequence.num_cached_tokens, stored);
   stored_tokens_ += stored;
   preemptions_ += sequence.num_preemptions;
+}
+
+bool ServingMetrics::queue_grew() const {
+  constexpr double kGoodPart = 0.25;
+  return arrival_span() > Seconds() && ttft_.largest() > kGoodPart * arrival_span();
 }
 
 }  // namespace dculab

@@ -55,7 +55,10 @@ class ServingMetrics {
   [[nodiscard]] std::int64_t padding_tokens() const { return each_ * padding_tokens_; }
   [[nodiscard]] std::int64_t duplicate_tokens() const { return each_ * duplicate_tokens_; }
   [[nodiscard]] std::int64_t preemptions() const { return each_ * preemptions_; }
-  [[nodiscard]] Seconds duration() const { return end_ - begin_; }  // first arrival to last token
+  [[nodiscard]] Seconds duration() const { return end_ - begin_; }               // first arrival to last token
+  [[nodiscard]] Seconds arrival_span() const { return last_arrival_ - begin_; }  // first arrival to last arrival
+  // Whether requests came faster than they were served: some waited for a good part of the time in which they came.
+  [[nodiscard]] bool queue_grew() const;
 
  private:
   [[nodiscard]] bool meets_objective(const Sequence& sequence, std::optional<double> slowdown) const;
@@ -65,7 +68,7 @@ class ServingMetrics {
   QuantileSketch ttft_, tpot_, itl_, latency_, slowdown_;
   std::int64_t within_ = 0, prompt_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0, stored_tokens_ = 0,
                padding_tokens_ = 0, duplicate_tokens_ = 0, preemptions_ = 0;
-  Seconds begin_, end_;
+  Seconds begin_, last_arrival_, end_;
 };
 
 }  // namespace dculab

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "config/csv_text.hpp"
+#include "config/known_format.hpp"
 #include "config/map_reader.hpp"
 #include "config/profile/profile_columns.hpp"
 #include "config/profile/profile_database.hpp"
@@ -144,6 +145,8 @@ Profile read_profile(const std::string& file, const std::string& text, Profiler 
     profile.profiler = found.profiler;
     profile.kernels = std::move(found.kernels);
   } else if (is_json(text)) {
+    if (const auto format = recognize(text); format && (is_benchmark(*format) || *format == KnownFormat::trace))
+      throw InputError(file, "is " + std::string(description(*format)));
     TraceEvents found = read_trace_events(file, text);
     profile.profiler = found.profiler;
     profile.kernels = std::move(found.kernels);

@@ -64,7 +64,8 @@ void find_block_problems(const SimulatedServer& server, ReplicaRole role, std::v
   const std::string& machine = server.machine_of(role).name;
   const std::string where = differ ? " of a " + std::string(name(role)) + " replica" : "";
   if (blocks < 1)
-    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + machine + where);
+    found.push_back(server.model.name + " leaves no room for a KV block in the memory of " + machine + where +
+                    "; raise deployment.tensor_parallel_size or take weights of fewer bits");
   if (blocks > kMostBlocks)
     found.push_back(server.model.name + " leaves room for " + std::to_string(blocks) + " KV blocks in the memory of " +
                     machine + where + ", more than a simulation takes (" + std::to_string(kMostBlocks) +

@@ -1,5 +1,6 @@
 #include "study/calibrate/trace_calibration.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "core/error.hpp"
@@ -44,6 +45,10 @@ TraceCalibration calibrate_on(const std::vector<TraceStep>& steps, const sim::Ma
 
 bool is_identified(const sim::FittedParameter& parameter) {
   return parameter.log_sigma < 0.7 * parameter.prior_log_sigma;
+}
+
+bool is_implausible(const sim::FittedParameter& parameter) {
+  return std::abs(std::log(parameter.value / parameter.prior)) > 3 * parameter.prior_log_sigma;
 }
 
 }  // namespace dculab::study

@@ -42,5 +42,8 @@ struct TraceCalibration {
 
 // Whether the traces say something of the parameter: of its prior's variance at least half is gone.
 [[nodiscard]] bool is_identified(const sim::FittedParameter& parameter);
+// Whether the value is more than three of the prior's standard deviations away from it: then it makes up for something
+// else, such as a wrong machine or wrong lengths.
+[[nodiscard]] bool is_implausible(const sim::FittedParameter& parameter);
 
 }  // namespace dculab::study

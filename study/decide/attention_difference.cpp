@@ -1,6 +1,7 @@
 #include "study/decide/attention_difference.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,17 @@ namespace {
   for (const Operand& operand : op.operands())
     if (operand.role == role) bytes += operand.unique.value();
   return bytes;
+}
+
+// What `to` takes most of beyond what `from` takes: "KV traffic".
+[[nodiscard]] std::string largest_cause(const AttentionCauses& from, const AttentionCauses& to) {
+  const std::vector<std::pair<std::string, double>> differences{
+      {"KV traffic", to.memory - from.memory},
+      {"latency with too few bytes in flight", to.latency - from.latency},
+      {"block-table look-ups", to.lookups - from.lookups},
+      {"workgroup starts", to.launch - from.launch},
+      {"arithmetic", to.compute - from.compute}};
+  return std::ranges::max_element(differences, {}, &std::pair<std::string, double>::second)->first;
 }
 
 }  // namespace
@@ -45,24 +57,17 @@ void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice&
   }
 }
 
-std::string largest_cause(const AttentionCauses& from, const AttentionCauses& to) {
-  const std::vector<std::pair<std::string, double>> differences{
-      {"KV traffic", to.memory - from.memory},
-      {"latency with too few bytes in flight", to.latency - from.latency},
-      {"block-table look-ups", to.lookups - from.lookups},
-      {"workgroup starts", to.launch - from.launch},
-      {"arithmetic", to.compute - from.compute}};
-  return std::max_element(differences.begin(), differences.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+std::string attention_difference(const AttentionCauses& from, const AttentionCauses& to) {
+  constexpr double kNothing = 1e-3;  // of the step
+  if (std::abs(to.attention - from.attention) < kNothing * from.step) return "";
+  return to.attention > from.attention ? "more " + largest_cause(from, to) : "less " + largest_cause(to, from);
 }
 
 std::string attention_difference(const sim::DecodeStep& from, const sim::DecodeStep& to) {
   AttentionCauses before, after;
   add_to(before, from.plan, from.price, 1);
   add_to(after, to.plan, to.price, 1);
-  return after.attention >= before.attention ? "more " + largest_cause(before, after)
-                                             : "less " + largest_cause(after, before);
+  return attention_difference(before, after);
 }
 
 std::string heads_text(int kv_heads) { return std::to_string(kv_heads) + (kv_heads == 1 ? " KV head" : " KV heads"); }

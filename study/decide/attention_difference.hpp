@@ -19,10 +19,9 @@ struct AttentionCauses {
 // Adds a step with its share of the mean.
 void add_to(AttentionCauses& causes, const StepPlan& plan, const sim::StepPrice& step, double weight);
 
-// What `to` takes most of beyond what `from` takes: "KV traffic".
-[[nodiscard]] std::string largest_cause(const AttentionCauses& from, const AttentionCauses& to);
-
-// What attention of a step takes more or less of than another's: "more KV traffic".
+// What attention of a step takes more or less of than another's: "more KV traffic". Empty where it takes as long, to a
+// thousandth of the step.
+[[nodiscard]] std::string attention_difference(const AttentionCauses& from, const AttentionCauses& to);
 [[nodiscard]] std::string attention_difference(const sim::DecodeStep& from, const sim::DecodeStep& to);
 
 // "1 KV head", "8 KV heads"

@@ -64,8 +64,9 @@ void keep(Recommendation& result, Decision decision) {
 }
 
 [[noreturn]] void refuse(const Recommendation& result, const Decision& decision) {
-  throw InputError(result.serving.model.name + " on " + result.serving.machine.name,
-                   why_none_serves(decision) + "; take weights of fewer bits, shorter requests or another machine");
+  throw InputError(
+      result.serving.model.name + " on " + result.serving.machine.name,
+      why_none_serves(decision) + "; take --devices N, weights of fewer bits, shorter requests or another machine");
 }
 
 void take(Recommendation& result, Decision decision, std::optional<int> at_a_time = {}) {

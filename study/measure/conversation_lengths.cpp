@@ -5,6 +5,8 @@
 #include <optional>
 #include <random>
 
+#include "core/error.hpp"
+
 namespace dculab::study {
 namespace {
 
@@ -40,14 +42,22 @@ std::vector<SampledConversation> sample_conversations(std::span<const config::Ex
   return sampled;
 }
 
+void require_some(const std::vector<SampledConversation>& sampled, const std::string& file) {
+  if (sampled.empty())
+    throw InputError(file, "no conversation has a prompt and an answer of at least 4 tokens each that fit into the "
+                           "model's context");
+}
+
 std::vector<RecordedRequest> conversation_lengths(const ConversationRequests& asked) {
   const std::vector<config::Exchange> conversations = config::read_conversations_file(asked.file);
   std::optional<engine::Tokenizer> tokenizer;
   if (!asked.tokenizer.empty()) tokenizer = engine::Tokenizer::load(asked.tokenizer);
   const ConversationLimits limits{.max_position_embeddings = asked.max_position_embeddings};
+  const std::vector<SampledConversation> sampled =
+      sample_conversations(conversations, tokenizer ? &*tokenizer : nullptr, limits, asked.requests, asked.seed);
+  require_some(sampled, asked.file);
   std::vector<RecordedRequest> lengths;
-  for (const SampledConversation& each :
-       sample_conversations(conversations, tokenizer ? &*tokenizer : nullptr, limits, asked.requests, asked.seed))
+  for (const SampledConversation& each : sampled)
     lengths.push_back({{}, each.prompt_tokens, each.answer_tokens});
   return lengths;
 }

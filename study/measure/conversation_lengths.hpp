@@ -34,6 +34,9 @@ struct SampledConversation {
                                                                     const ConversationLimits& limits, int num_prompts,
                                                                     std::uint64_t seed);
 
+// Throws InputError where no conversation was sampled: all are too short, or too long for the model.
+void require_some(const std::vector<SampledConversation>& sampled, const std::string& file);
+
 // For count_conversations_with(). Throws InputError.
 [[nodiscard]] std::vector<RecordedRequest> conversation_lengths(const ConversationRequests& asked);
 

@@ -36,15 +36,14 @@ struct Conversations {
                                                                 const std::vector<config::Exchange>& conversations,
                                                                 const engine::Tokenizer& tokenizer,
                                                                 const ModelShape& shape) {
+  std::vector<SampledConversation> sampled =
+      sample_conversations(conversations, &tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
+                           question.num_prompts, question.seed);
+  require_some(sampled, question.file);
   std::vector<engine::TextRequest> requests;
-  for (SampledConversation& each :
-       sample_conversations(conversations, &tokenizer, {.max_position_embeddings = shape.max_position_embeddings},
-                            question.num_prompts, question.seed))
+  for (SampledConversation& each : sampled)
     requests.push_back(
         {.prompt = std::move(each.prompt), .max_tokens = each.answer_tokens, .eos = EosHandling::ignore});
-  if (requests.empty())
-    throw InputError(question.file, "no conversation has a prompt and an answer of at least 4 tokens each that fit " +
-                                        std::string("into the model's context"));
   return requests;
 }
 

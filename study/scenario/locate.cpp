@@ -168,8 +168,13 @@ void set_shipped_data(const fs::path& folder) { shipped_data() = folder; }
 
 std::vector<fs::path> data_folders() {
   std::vector<fs::path> folders;
-  if (const char* from_environment = std::getenv("DCULAB_DATA")) folders.emplace_back(from_environment);
   std::error_code error;
+  const char* from_environment = std::getenv("DCULAB_DATA");
+  if (from_environment != nullptr && *from_environment != '\0') {
+    if (!fs::is_directory(from_environment, error))
+      throw InputError("DCULAB_DATA=" + std::string(from_environment), "there is no such folder");
+    folders.emplace_back(from_environment);
+  }
   if (fs::path here = fs::current_path(error); !error) folders.push_back(std::move(here));
   if (!shipped_data().empty()) {
     folders.push_back(shipped_data());

@@ -64,3 +64,13 @@ TEST_CASE("latencies, throughput and goodput of three requests, by hand", "[serv
   CHECK_THAT(metrics.itl().largest().value(), WithinRel(0.6, 1e-12));
   CHECK_THAT(metrics.latency().largest().value(), WithinRel(2.1, 1e-12));
 }
+
+TEST_CASE("a queue grew where somebody waited for a good part of the time in which requests came", "[serving_metrics]") {
+  ServingMetrics all_at_once, spread, late;
+  for (const double wait : {1.0, 9.0}) all_at_once.add(served(0, {wait}, 10));
+  CHECK_FALSE(all_at_once.queue_grew());
+  for (const double arrival : {0.0, 10.0}) spread.add(served(arrival, {arrival + 2}, 10));
+  CHECK_FALSE(spread.queue_grew());
+  for (const double arrival : {0.0, 10.0}) late.add(served(arrival, {arrival + 3}, 10));
+  CHECK(late.queue_grew());
+}

@@ -101,5 +101,10 @@ TEST_CASE("a parameter is identified where half of its prior's variance is gone"
   CHECK_FALSE(is_identified({.key = "k", .prior = 1, .value = 1, .log_sigma = 0.36, .prior_log_sigma = 0.5}));
 }
 
+TEST_CASE("a parameter is implausible three standard deviations from its prior") {
+  CHECK_FALSE(is_implausible({.key = "k", .prior = 0.8, .value = 0.4, .log_sigma = 0.1, .prior_log_sigma = 0.3}));
+  CHECK(is_implausible({.key = "k", .prior = 0.8, .value = 0.037, .log_sigma = 0.1, .prior_log_sigma = 0.3}));
+}
+
 }  // namespace
 }  // namespace dculab::study
