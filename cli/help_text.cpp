@@ -13,8 +13,8 @@ constexpr const char* kBeginning =
     "\n"
     "Start with\n"
     "  dculab list\n"
-    "  dculab predict --model llama-3-8b --machine k100-ai\n"
-    "  dculab recommend --model qwen3-32b --machine k100-ai --devices 8 --requests-per-second 5 --ttft '2 s'\n";
+    "  dculab predict --model llama-3-8b --machine k100-ai --stack vllm\n"
+    "  dculab recommend --model qwen3-32b --machine k100-ai --stack vllm --devices 8 --requests-per-second 5\n";
 constexpr const char* kEnd =
     "\n`dculab COMMAND --help` shows the options of a command with their defaults, and an example.\n";
 

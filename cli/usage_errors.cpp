@@ -46,13 +46,17 @@ constexpr std::size_t kLongestReason = 1000;
   return suggestion(option, option_names(command));
 }
 
-// Of what is left of the command line: the first option, or else the first word.
+// Of what is left of the command line: the command's name where none is known, the first option, or the first word.
 [[nodiscard]] std::string explain_unknown(const CLI::App& app, const std::vector<std::string>& unknown) {
   std::string text = "not known here:";
   for (const std::string& argument : unknown) text += " " + argument;
+  const CLI::App& command = named_command(app);
+  const auto word = std::ranges::find_if_not(unknown, is_option);
+  if (&command == &app && word != unknown.end()) return unknown_command(app, *word);
   const auto option = std::ranges::find_if(unknown, is_option);
-  const std::string guess = meant(app, named_command(app), option == unknown.end() ? unknown.front() : *option);
-  return shortened(text, kLongestReason) + (guess.empty() ? "; see" : "; " + guess + " See");
+  const std::string guess = meant(app, command, option == unknown.end() ? unknown.front() : *option);
+  return shortened(text, kLongestReason) + (guess.empty() ? "; see " : "; " + guess + " See ") + full_name(command) +
+         " --help";
 }
 
 // CLI11 says "Could not convert: --batch = 1e3".
@@ -68,6 +72,43 @@ constexpr std::size_t kLongestReason = 1000;
   const std::string number = is_whole ? whole_number_meant(value) : "";
   return name + ": " + in_quotes(value) + (is_whole ? " is not a whole number" : " is not a number") +
          (number.empty() ? "" : "; write " + number);
+}
+
+// "--phase: deocde not in {prefill,decode}"
+[[nodiscard]] std::string explain_word(const std::string& what) {
+  constexpr std::string_view kAfterName = ": ", kBetween = " not in {";
+  const std::size_t name_end = what.find(kAfterName), between = what.find(kBetween);
+  if (name_end == std::string::npos || between == std::string::npos || between < name_end || !what.ends_with('}'))
+    return what;
+  const std::size_t begin = name_end + kAfterName.size();
+  const std::string value = what.substr(begin, between - begin);
+  std::vector<std::string> words(1);
+  for (const char letter : what.substr(between + kBetween.size(), what.size() - between - kBetween.size() - 1))
+    if (letter == ',')
+      words.emplace_back();
+    else
+      words.back() += letter;
+  std::string guess = suggestion(value, words), all;
+  for (const std::string& word : words) all += (all.empty() ? "use one of " : ", ") + word;
+  return what.substr(0, begin) + in_quotes(value) + " is not known; " + (guess.empty() ? all : guess);
+}
+
+// "--batch: 1 required INT missing", "--machine: At Most 1 required but received 2"
+[[nodiscard]] std::string explain_count(const std::string& what) {
+  const std::string name = what.substr(0, what.find(": "));
+  if (what.ends_with(" missing")) return name + " needs a value";
+  return what.find(": At Most 1 required") == std::string::npos ? what : name + " is given several times; give it once";
+}
+
+[[nodiscard]] std::string explain_known(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string what = error.what();
+  if (error.get_name() == "ConversionError") return explain_conversion(command, what);
+  if (error.get_name() == "ValidationError") return explain_word(what);
+  if (error.get_name() == "ArgumentMismatch") return explain_count(what);
+  if (!what.starts_with("A subcommand is required")) return what;
+  std::string names;
+  for (const std::string& name : command_names(command)) names += (names.empty() ? "name one of " : ", ") + name;
+  return names;
 }
 
 }  // namespace
@@ -99,9 +140,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string name = full_name(command);
   // A misspelt option is named first: what it was to set then seems to be missing too.
   if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty())
-    return name + ": " + explain_unknown(app, unknown) + " " + name + " --help";
-  return name + ": " + shortened(explain_conversion(command, error.what()), kLongestReason) + "; see " + name +
-         " --help";
+    return name + ": " + explain_unknown(app, unknown);
+  return name + ": " + shortened(explain_known(command, error), kLongestReason) + "; see " + name + " --help";
 }
 
 }  // namespace dculab::cli

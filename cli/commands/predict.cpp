@@ -25,7 +25,7 @@ void add_predict(CLI::App& app) {
   add_report_options(*command, choices->output);
   add_examples(
       *command,
-      {"dculab predict --model llama-3-8b --machine k100-ai --batch 16 --context 2048",
+      {"dculab predict --model llama-3-8b --machine k100-ai --stack vllm --batch 16 --context 2048",
        "dculab predict --model qwen3-32b --machine h100-sxm --stack vllm --set deployment.tensor_parallel_size=4"});
   command->callback([choices] {
     present::show(present::prediction_report(study::predict(study::step_scenario(choices->step))), choices->output);

@@ -72,8 +72,8 @@ void add_recommend(CLI::App& app) {
   add_report_options(*command, options->output);
   add_examples(
       *command,
-      {"dculab recommend --model llama-3-8b --machine k100-ai --requests-per-second 1 --ttft '2 s' --tpot '100 ms'",
-       "dculab recommend --model qwen3-32b --machine k100-ai --devices 8 --requests-per-second 5 --ttft '2 s'"});
+      {"dculab recommend --model llama-3-8b --machine k100-ai --stack vllm --requests-per-second 1 --ttft '2 s'",
+       "dculab recommend --model qwen3-32b --machine k100-ai --stack vllm --devices 8 --requests-per-second 5"});
   command->callback([options] { present::show(recommend(*options), options->output); });
 }
 

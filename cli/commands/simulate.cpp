@@ -115,7 +115,7 @@ void add_simulate(CLI::App& app) {
   add_output_file(*command, "--trace", choices->trace_file,
                   "With --measure: write steps of the engine, for `dculab calibrate`");
   add_report_options(*command, choices->output);
-  add_examples(*command, {"dculab simulate --model llama-3-8b --machine k100-ai --requests 100 --requests-per-second 1",
+  add_examples(*command, {"dculab simulate --model llama-3-8b --machine k100-ai --stack vllm --requests-per-second 1",
                           "dculab simulate serving/llama3_on_z100 --set workload.requests=100"});
   command->callback([choices] {
     if (choices->scenarios.empty()) choices->scenarios.emplace_back();  // the options alone

@@ -86,6 +86,11 @@ using study::BenchmarkScore;
   return figures;
 }
 
+[[nodiscard]] std::string implausible_text(const sim::FittedParameter& parameter) {
+  return parameter.key + " is fitted to " + number(parameter.value) + ", where " + number(parameter.prior) +
+         " was expected: check that the machine, its devices and the lengths of the requests are the measurement's";
+}
+
 }  // namespace
 
 Report benchmarks_report(const std::vector<BenchmarkCase>& cases) {
@@ -127,6 +132,8 @@ Report benchmark_fit_report(const std::vector<BenchmarkCase>& cases, const study
                            fit.machine.stack.name + ": " + counted(std::ssize(cases), "result"));
   report.heading.push_back("before the fit: " + error_text(reported.before));
   report.heading.push_back("after the fit: " + error_text(reported.after));
+  for (const sim::FittedParameter& each : fit.parameters)
+    if (study::is_implausible(each)) add_warnings(report, {implausible_text(each)});
   report.tables.push_back(parameter_table(fit.parameters, "not identified by these results"));
   for (std::size_t each = 0; each < cases.size(); ++each) {
     std::vector<BenchmarkScore> scores;

@@ -55,23 +55,23 @@ template <class Text>
 }
 
 // Where the slow end misses what the middle meets, more devices are needed to be sure.
-[[nodiscard]] std::string attainment_text(const study::ExpectedService& expected, const ServiceLevel& slo) {
-  if (!study::has_limits(slo)) return "";
+[[nodiscard]] std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo) {
   const auto share = [](double value) { return percent(value, 2); };
-  std::string text = "; " + with_interval(expected.slo_attainment, share) + " of the requests meet the slo";
-  if (expected.slo_attainment.low < slo.share) text += ": not enough if steps are as slow as they may be";
+  std::string text = "→ " + with_interval(expected.slo_attainment, share) + " of the requests meet the SLO";
+  if (expected.slo_attainment.low < slo.share)
+    text += "; too few at the slow end of the interval: more devices are needed to be sure";
   return text;
 }
 
-[[nodiscard]] std::string expectation_text(const study::Recommendation& result, const ServiceLevel& slo) {
+[[nodiscard]] std::string expectation_line(const study::Recommendation& result) {
   const study::ExpectedService& expected = *result.expected;
   const double rate = result.offered_requests_per_second;
-  std::string text = "; expect TTFT P90 " + with_interval(expected.ttft_p90, time_text) + ", TPOT P90 " +
+  std::string text = "→ expect TTFT P90 " + with_interval(expected.ttft_p90, time_text) + ", TPOT P90 " +
                      with_interval(expected.tpot_p90, time_text);
   text += rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
   constexpr int kFew = 50;
   if (expected.requests < kFew) text += " (of " + std::to_string(expected.requests) + " requests: too few to rely on)";
-  return text + attainment_text(expected, slo) + expected_cost_text(expected);
+  return text + expected_cost_text(expected);
 }
 
 // Why a layout that could serve was not simulated.
@@ -103,18 +103,22 @@ template <class Text>
 
 }  // namespace
 
-std::string fleet_line(const study::Recommendation& result, const ServiceLevel& slo) {
-  if (!result.fleet) return "";
+std::vector<std::string> fleet_lines(const study::Recommendation& result, const ServiceLevel& slo) {
+  if (!result.fleet) return {};
   const study::FleetChoice& fleet = *result.fleet;
   const study::Layout& layout = fleet.choice();
-  std::string line = "→ ";
-  line += fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
-  line += level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " + study::layout_text(layout.devices) +
-          ", " + counted(layout.num_devices(), "device") + " in " + counted(fleet.servers(), "server") +
-          "; block size " + block_sizes_text(result) + ", " + std::to_string(result.served.batch) +
-          " sequences at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
-          ", gpu_memory_utilization " + config::exact_number(result.memory.chosen);
-  return result.expected ? line + expectation_text(result, slo) : line;
+  const std::string load = fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
+  std::vector<std::string> lines{
+      "→ " + load + level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " +
+          study::layout_text(layout.devices) + ", " + counted(layout.num_devices(), "device") + " in " +
+          counted(fleet.servers(), "server"),
+      "→ block size " + block_sizes_text(result) + ", " + counted(result.served.batch, "sequence") +
+          " at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
+          ", gpu_memory_utilization " + config::exact_number(result.memory.chosen)};
+  if (!result.expected) return lines;
+  lines.push_back(expectation_line(result));
+  if (study::has_limits(slo)) lines.push_back(attainment_line(*result.expected, slo));
+  return lines;
 }
 
 Table fleet_table(const study::Recommendation& result) {
@@ -128,7 +132,8 @@ Table fleet_table(const study::Recommendation& result) {
     table.rows.push_back(layout_row(result, fleet.layouts[index], index == fleet.chosen));
   table.notes.emplace_back(
       "At a time: sequences of each scheduler. Requests/s and TPOT: of a replica, in closed form. The last figures are "
-      "simulated with a replica's part of the requests and the program's own limits; the answer above has its own.");
+      "simulated with a replica's part of the requests and the program's own limits; the answer above has other "
+      "limits.");
   return table;
 }
 

@@ -160,7 +160,7 @@ namespace {
 }
 
 void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Table& table) {
-  if (result.fleet) table.notes.push_back(fleet_line(result, slo));
+  for (std::string& line : fleet_lines(result, slo)) table.notes.push_back(std::move(line));
   if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
   const std::string command = serve_command(result), note = command_note(result);

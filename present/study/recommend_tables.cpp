@@ -30,8 +30,7 @@ namespace {
            (result.accuracy->model == serving.model.name ? "" : "; that of " + serving.model.name + " is not known");
   if (result.any_kv_heads) return "→ " + heads + " by speed alone, as --any-kv-heads asks; accuracy was not weighed";
   return "→ no number of KV heads is recommended, because the accuracy of " + serving.model.name +
-         " with others than its own " + std::to_string(serving.model.heads().num_key_value_heads) +
-         " is not known; this is a front of speed against KV heads kept";
+         " with other than its own " + std::to_string(serving.model.heads().num_key_value_heads) + " is not known";
 }
 
 // What is drafted, if it pays.

@@ -28,7 +28,6 @@ namespace {
     const bool on_axis = along_blocks ? choice.kv_heads == best.kv_heads : choice.block_size == best.block_size;
     if (!on_axis) continue;
     const bool chosen = choice == best;
-    const bool slower = cause.step >= reference.step;
     table.rows.push_back({std::to_string(along_blocks ? choice.block_size : choice.kv_heads) + (chosen ? " *" : ""),
                           config::short_text(Seconds(cause.step)),
                           chosen                           ? ""
@@ -36,9 +35,7 @@ namespace {
                                                            : signed_percent(cause.step / reference.step - 1, 2),
                           config::short_text(Seconds(cause.attention)), config::short_text(Bytes(cause.kv_bytes)),
                           config::short_text(Seconds(cause.lookups)), percent(cause.wasted, 2),
-                          chosen ? ""
-                                 : (slower ? "more " + study::largest_cause(reference, cause)
-                                           : "less " + study::largest_cause(cause, reference))});
+                          chosen ? "" : study::attention_difference(reference, cause)});
   }
   return table;
 }
@@ -61,9 +58,8 @@ namespace {
            " of the fastest, of the model's own " + std::to_string(question.own) + " and those that lose at most " +
            percent(question.tolerance, 2) + " of " + question.accuracy->metric + ", as measured on " +
            question.accuracy->model;
-  return "→ " + machine + ": no number of KV heads is recommended, for the accuracy of " + question.model +
-         " with others than its own " + std::to_string(question.own) +
-         " is not known: a front of speed against KV heads kept";
+  return "→ " + machine + ": no number of KV heads is recommended, because the accuracy of " + question.model +
+         " with other than its own " + std::to_string(question.own) + " is not known";
 }
 
 [[nodiscard]] ReportedChoice reported_choice(sim::Choice choice, const study::EvaluatedChoices& choices) {

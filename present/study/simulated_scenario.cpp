@@ -38,10 +38,21 @@ namespace {
   return table;
 }
 
+[[nodiscard]] std::string queue_text(const ServingMetrics& metrics) {
+  const auto rate = [&metrics](Seconds time) {
+    return number(static_cast<double>(metrics.requests()) / time.value()) + " requests/s";
+  };
+  return rate(metrics.arrival_span()) + " arrive and " + rate(metrics.duration()) +
+         " are served: the queue grows, and so do the waits; `dculab recommend --devices N` says how many devices "
+         "serve "
+         "them";
+}
+
 void add_details(const study::Simulation& simulation, Report& report) {
   const sim::ServingRun& run = simulation.run;
   report.heading.push_back(study::label(simulation) + ":");
   for (const std::string& line : throughput_lines(run.metrics, simulation.slo)) report.heading.push_back(line);
+  if (run.metrics.queue_grew()) add_warnings(report, {queue_text(run.metrics)});
   report.heading.push_back(cost_text(simulation));
   if (run.one_in > 1)
     report.heading.push_back("of every " + std::to_string(run.one_in) +
@@ -101,9 +112,7 @@ void SimulationReport::add_choice(const study::SweepChoice& choice, const std::v
     told_.block_sizes->push_back(tell_block_sizes(each.machine, each.kv_heads, each.blocks, report_.heading));
   }
   if (choice.sweeps_heads)
-    report_.heading.push_back(
-        "→ no number of KV heads is recommended, for accuracy was not weighed: the points are a "
-        "front of speed against KV heads kept");
+    report_.heading.push_back("→ no number of KV heads is recommended, because accuracy was not weighed");
 }
 
 // The points that no other beats in all of scenario.pareto.

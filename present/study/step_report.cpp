@@ -86,7 +86,8 @@ namespace {
 void conclude_steps(const std::vector<study::StepStudy>& machines, Report& report) {
   std::string sentence;
   for (const study::StepStudy& study : machines) {
-    if (!study.decision) continue;
+    if (const auto most = study.most_where_none_fits()) conclude(report, misfit_text(study.machine.name, *most) + ".");
+    if (!study.decision || study.most_where_none_fits()) continue;
     const sim::Choice choice = study.decision->choice;
     sentence += (sentence.empty() ? study.model + " would take " : ", ") +
                 config::short_text(Seconds(1 / study.choices.at(choice).figure)) + " a step on " + study.machine.name +

@@ -18,7 +18,7 @@ Table elsewhere_table() {
       table.rows.push_back({published.model, published.metric, std::to_string(heads), signed_percent(loss, 2)});
   table.notes = {
       "As published (scenarios/accuracy/published.csv). They differ too much to decide for another model unasked: "
-      "--set accuracy.model=NAME lets one, accuracy.file=FILE figures of your own."};
+      "--set accuracy.model=NAME takes one of them, accuracy.file=FILE figures of your own."};
   return table;
 }
 

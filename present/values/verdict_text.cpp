@@ -51,8 +51,10 @@ std::string left_out_text(const std::string& machine, const std::vector<std::str
 
 std::string costs_text(std::span<const study::Evaluated> choices, const study::Verdict& verdict) {
   std::vector<std::string> tied, impossible;
-  for (const std::size_t index : reported(choices, verdict, true)) tied.push_back(choices[index].value);
-  std::string text = listed(tied) + (tied.size() > 1 ? " cannot be told apart" : " is the fastest");
+  for (const std::size_t index : reported(choices, verdict, true))
+    if (index != verdict.chosen) tied.push_back(choices[index].value);
+  std::string text = tied.empty() ? choices[verdict.chosen].value + " is the fastest"
+                                  : listed(tied) + " cannot be told apart from " + choices[verdict.chosen].value;
   for (const std::size_t index : reported(choices, verdict, false))
     text += "; " + choices[index].value + " costs " + cost_text(*verdict.costs[index]);
   for (std::size_t index = 0; index < choices.size(); ++index)

@@ -83,7 +83,13 @@ TEST_CASE("mistakes in a file's syntax", "[main]") {
 }
 
 TEST_CASE("mistakes in names and options", "[main]") {
-  check_refused({"predct"}, {"not known here: predct; did you mean 'predict'? See dculab --help"});
+  for (const Arguments& arguments : {Arguments{"predct"}, Arguments{"predct", "--model", "llama-3-8b"}})
+    check_refused(arguments, {"dculab: no command 'predct'; did you mean 'predict'?"});
+  check_refused({"tables"}, {"dculab tables: name one of intensity, footprint, latents; see dculab tables --help"});
+  check_refused({"list", "modles"}, {"kind: 'modles' is not known; did you mean 'models'?"});
+  check_refused(predict_llama({"--phase", "deocde"}), {"--phase: 'deocde' is not known; did you mean 'decode'?"});
+  check_refused(predict_llama({"--batch"}), {"--batch needs a value"});
+  check_refused(predict_llama({"--machine", "z100l"}), {"--machine is given several times; give it once"});
   check_refused({"help", "predct"}, {"dculab: no command 'predct'; did you mean 'predict'?"});
   check_refused(predict_llama({"--contxt", "5"}), {"--contxt 5; did you mean '--context'? See dculab predict --help"});
   check_refused(predict_llama({"--batchsize", "5"}), {"--batchsize 5; did you mean '--batch'"});
@@ -98,6 +104,19 @@ TEST_CASE("mistakes in names and options", "[main]") {
     CHECK(run_dculab(arguments).exit_code == 0);
   check_refused(predict_llama({"--set", "foo=1"}), {"--set foo=1: foo: unknown key; known are accuracy, "});
   check_refused(predict_llama({"--set", "batch=4"}), {"--set batch=4: batch: unknown key; write it as workload.batch"});
+}
+
+TEST_CASE("files and folders that hold nothing of use are named", "[main]") {
+  check_refusal(run_in_shell("DCULAB_DATA=/nonexistent \"$@\"", with_machine("z100")),
+                {"DCULAB_DATA=/nonexistent: there is no such folder"});
+  const Folder folder;
+  const std::string chats = folder.write(
+      "chats.json", R"([{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes"}]}])");
+  check_refused({"simulate", "--model", "qwen2-7b", "--machine", "z100", "--requests", "3", "--dataset-path", chats},
+                {"chats.json: no conversation has a prompt and an answer of at least 4 tokens each"});
+  const std::string vllm = DCULAB_SOURCE_DIR "/tests/data/foreign/vllm/mi50_vllm_llama3.1-8b_tp2.json";
+  check_refused({"import", vllm, "--model", "llama-3.1-8b", "--machine", "mi50"},
+                {"is a result of vllm bench", "dculab validate"});
 }
 
 TEST_CASE("mistakes in numbers", "[main]") {
@@ -120,7 +139,9 @@ TEST_CASE("mistakes in numbers", "[main]") {
   const std::string none_fits = "warning: z100: no point fits in memory (54 sequences do at most)";
   const Folder folder;
   const std::string scenario = folder.write("s.yaml", kQuestion);
-  CHECK_THAT(run_dculab({"study", scenario, "--set", "workload.batch=5000"}).out, ContainsSubstring(none_fits));
+  const std::string too_many = run_dculab({"study", scenario, "--set", "workload.batch=5000"}).out;
+  CHECK_THAT(too_many, ContainsSubstring(none_fits));
+  CHECK_THAT(too_many.substr(too_many.find("In short")), ContainsSubstring("no point fits in memory"));
   CHECK_THAT(run_dculab({"study", scenario}).out, !ContainsSubstring("no point fits"));
 }
 
