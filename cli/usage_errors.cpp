@@ -100,12 +100,21 @@ constexpr std::size_t kLongestReason = 1000;
   return what.find(": At Most 1 required") == std::string::npos ? what : name + " is given several times; give it once";
 }
 
+// "what is required": arguments without a name are described.
+[[nodiscard]] std::string explain_missing(const CLI::App& command, const std::string& what) {
+  constexpr std::string_view kEnd = " is required";
+  if (is_option(what) || !what.ends_with(kEnd)) return what;
+  const std::string name = what.substr(0, what.size() - kEnd.size());
+  const CLI::Option* argument = command.get_option_no_throw(name);
+  return argument == nullptr ? what : name + " is missing: " + argument->get_description();
+}
+
 [[nodiscard]] std::string explain_known(const CLI::App& command, const CLI::ParseError& error) {
   const std::string what = error.what();
   if (error.get_name() == "ConversionError") return explain_conversion(command, what);
   if (error.get_name() == "ValidationError") return explain_word(what);
   if (error.get_name() == "ArgumentMismatch") return explain_count(what);
-  if (!what.starts_with("A subcommand is required")) return what;
+  if (!what.starts_with("A subcommand is required")) return explain_missing(command, what);
   std::string names;
   for (const std::string& name : command_names(command)) names += (names.empty() ? "name one of " : ", ") + name;
   return names;
@@ -141,7 +150,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   // A misspelt option is named first: what it was to set then seems to be missing too.
   if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty())
     return name + ": " + explain_unknown(app, unknown);
-  return name + ": " + shortened(explain_known(command, error), kLongestReason) + "; see " + name + " --help";
+  const std::string text = name + ": " + shortened(explain_known(command, error), kLongestReason);
+  return text + (text.ends_with('?') ? " See " : "; see ") + name + " --help";
 }
 
 }  // namespace dculab::cli

@@ -86,6 +86,7 @@ TEST_CASE("mistakes in names and options", "[main]") {
   for (const Arguments& arguments : {Arguments{"predct"}, Arguments{"predct", "--model", "llama-3-8b"}})
     check_refused(arguments, {"dculab: no command 'predct'; did you mean 'predict'?"});
   check_refused({"tables"}, {"dculab tables: name one of intensity, footprint, latents; see dculab tables --help"});
+  check_refused({"show"}, {"dculab show: what is missing: "});
   check_refused({"list", "modles"}, {"kind: 'modles' is not known; did you mean 'models'?"});
   check_refused(predict_llama({"--phase", "deocde"}), {"--phase: 'deocde' is not known; did you mean 'decode'?"});
   check_refused(predict_llama({"--batch"}), {"--batch needs a value"});
