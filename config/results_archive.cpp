@@ -31,7 +31,7 @@ ResultsArchive read_results_archive(const std::string& file, std::string_view te
   ResultsArchive archive;
   std::size_t room = kMostTraceText;
   for (const files::TarMember& member : files::tar_members(file, text)) {
-    const std::string name = file + "/" + member.name;
+    const std::string name = file + "/" + files::shown_name(member.name);
     if (is_trace(member.name)) {
       const std::string lines = files::unpacked(name, std::string(member.content), room);
       room -= std::min(room, lines.size());

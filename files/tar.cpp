@@ -1,6 +1,7 @@
 #include "files/tar.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -56,7 +57,7 @@ constexpr std::size_t kType = 156;
   return name;
 }
 
-[[nodiscard]] std::string quoted(const std::string& name) { return "'" + name + "'"; }
+[[nodiscard]] std::string quoted(const std::string& name) { return "'" + shown_name(name) + "'"; }
 
 void require_inside(const std::string& file, const std::string& name) {
   const std::string path = "/" + name + "/";
@@ -69,6 +70,17 @@ void require_inside(const std::string& file, const std::string& name) {
 [[nodiscard]] bool is_regular(char type) { return type == '0' || type == '\0'; }
 
 }  // namespace
+
+std::string shown_name(std::string_view name) {
+  std::string shown;
+  for (const char letter : name) {
+    const auto byte = static_cast<unsigned char>(letter);
+    char escaped[8] = {letter, '\0'};
+    if (byte < 0x20 || byte == 0x7F) std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+    shown += escaped;
+  }
+  return shown;
+}
 
 bool is_tar(std::string_view text) { return text.size() >= kRecord && bytes_of(text, kMagic) == "ustar"; }
 
@@ -86,7 +98,7 @@ std::vector<TarMember> tar_members(const std::string& file, std::string_view tex
     const char type = header[kType];
     require_inside(file, name);
     if (!is_regular(type) && !is_skipped(type))
-      throw InputError(file, quoted(name) + " is a link, a device or has too long a name; pack plain files only");
+      throw InputError(file, quoted(name) + " is a link or a device, or its name is too long; pack plain files only");
     if (is_regular(type)) {
       if (members.size() == kMostMembers)
         throw InputError(file, "has more than " + std::to_string(kMostMembers) + " files; pack the results only");

@@ -13,6 +13,9 @@ struct TarMember {
   std::string_view content;
 };
 
+// A member's name in a message, which it must not break into lines: control characters become "\x0a".
+[[nodiscard]] std::string shown_name(std::string_view name);
+
 [[nodiscard]] bool is_tar(std::string_view text);
 
 // The regular files of the archive `text`, of which they are views. Throws InputError, naming `file`, for an archive

@@ -44,6 +44,7 @@ TEST_CASE("what an archive lacks or has wrong is named with the member") {
   };
   CHECK_THAT(refusal(tar_member("README.md", "")), ContainsSubstring("r.tar.gz: is an archive without traces"));
   CHECK_THAT(refusal(tar_member("a.jsonl", "{}")), ContainsSubstring("r.tar.gz/a.jsonl:1: schema: missing"));
+  CHECK_THAT(refusal(tar_member("a\nb.jsonl", "{}")), ContainsSubstring("r.tar.gz/a\\x0ab.jsonl:1: schema: missing"));
   CHECK_THAT(refusal(tar_member("a.jsonl.gz", "\x1f\x8b!")), ContainsSubstring("r.tar.gz/a.jsonl.gz: is a gzip file"));
   CHECK_THAT(refusal(tar_member("machine.yaml", "name: x")), ContainsSubstring("r.tar.gz/machine.yaml:1"));
   CHECK_THAT(refusal(tar_member("a/machine.yaml", machine_text()) + tar_member("b/machine.yaml", machine_text())),

@@ -39,9 +39,16 @@ TEST_CASE("an archive that names files outside of itself is refused") {
 TEST_CASE("links, devices, long names and names given twice are refused") {
   for (const char type : {'1', '2', '3', '4', '6', 'L', 'K', 'S'})
     CHECK_THROWS_WITH(tar_members("t.tar", tar_member("odd", "", type) + tar_end()),
-                      ContainsSubstring("'odd' is a link, a device"));
+                      ContainsSubstring("'odd' is a link or a device, or its name is too long"));
   CHECK_THROWS_WITH(tar_members("t.tar", tar_member("a", "1") + tar_member("./a", "2") + tar_end()),
                     ContainsSubstring("'a' is in it twice"));
+}
+
+TEST_CASE("a name cannot break a message into lines, or colour it") {
+  CHECK(shown_name("a/\x1b[31mré\n\t\x7f") == "a/\\x1b[31mré\\x0a\\x09\\x7f");
+  const std::string name = "../a\nr.tar: is fine";
+  CHECK_THROWS_WITH(tar_members("t.tar", tar_member(name, "x") + tar_end()),
+                    ContainsSubstring("'../a\\x0ar.tar: is fine'") && !ContainsSubstring("\n"));
 }
 
 TEST_CASE("an archive of very many files is refused") {
