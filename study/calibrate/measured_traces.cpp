@@ -18,6 +18,15 @@ namespace {
   return files::unpacked(file, files::read_text(file, files::kLargestText), files::kLargestText);
 }
 
+// What a name alone does not tell: a download that broke off, or another file.
+[[nodiscard]] std::string measured_text(const std::string& file) {
+  std::string text = unpacked_text(file);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // the last three mark UTF-8
+  if (!files::is_tar(text) && (begin == std::string::npos || text[begin] != '{'))
+    throw InputError(file, "is no tar archive and no trace; give what scripts/gpu-validate packed, or a trace");
+  return text;
+}
+
 void move_traces(const std::string& file, std::vector<Trace>& from, std::vector<MeasuredTrace>& to) {
   for (Trace& trace : from) to.push_back({file, std::move(trace)});
 }
@@ -27,7 +36,7 @@ void move_traces(const std::string& file, std::vector<Trace>& from, std::vector<
 std::vector<MeasuredTrace> read_traces(const std::vector<std::string>& files, TraceUse use) {
   std::vector<MeasuredTrace> traces;
   for (const std::string& file : files) {
-    const std::string text = unpacked_text(file);
+    const std::string text = measured_text(file);
     if (!files::is_tar(text)) {
       traces.push_back({file, config::read_trace(file, text)});
       continue;
@@ -44,10 +53,12 @@ std::vector<MeasuredTrace> read_traces(const std::vector<std::string>& files, Tr
 sim::Machine machine_of_traces(const std::string& name, const std::vector<std::string>& files) {
   if (!name.empty()) return resolve_machine(name);
   if (files.size() == 1)
-    if (const std::string text = unpacked_text(files.front()); files::is_tar(text))
-      if (std::optional<sim::Machine> machine = config::read_results_archive(files.front(), text).machine)
-        return *machine;
-  throw InputError("--machine: traces are of a machine; name it");
+    if (const std::string text = measured_text(files.front()); files::is_tar(text)) {
+      std::optional<sim::Machine> machine = config::read_results_archive(files.front(), text).machine;
+      if (!machine) throw InputError(files.front(), "has no machine.yaml; give --machine M");
+      return std::move(*machine);
+    }
+  throw InputError("--machine: name the machine on which these traces were taken");
 }
 
 }  // namespace dculab::study
