@@ -17,8 +17,8 @@ SECONDS_BETWEEN = 10
 
 
 class DeviceLog:
-    """Asks the tool every few seconds, from `with` to its end, and adds its answers to a file. Without a tool it does
-    nothing."""
+    """Asks the tool at once and then every few seconds, from `with` to its end, and adds its answers to a file. Without a
+    tool it does nothing."""
 
     def __init__(self, path, title, tools=TOOLS, seconds_between=SECONDS_BETWEEN):
         self.path, self.title, self.seconds_between = path, title, seconds_between
@@ -28,13 +28,15 @@ class DeviceLog:
 
     def watch(self):
         start = time.monotonic()
-        while not self.done.wait(self.seconds_between):
+        while True:  # first asked, then waited: few steps take less than the time between
             try:
                 answer = subprocess.run(self.tool, capture_output=True, text=True, check=False, timeout=30).stdout
                 with self.path.open("a") as file:
                     file.write(f"== {self.title}, {time.monotonic() - start:.0f} s: {' '.join(self.tool)}\n{answer}\n")
             except (OSError, subprocess.TimeoutExpired):
                 return  # what is recorded does not need it
+            if self.done.wait(self.seconds_between):
+                return
 
     def __enter__(self):
         if self.tool:
