@@ -17,7 +17,7 @@ import subprocess
 import tarfile
 
 CONTENTS = {  # file or pattern -> what it is
-    "README.md": "this letter",
+    "README.md": "this text",
     "environment.json": "operating system, driver, compiler and version of dculab",
     "probe.json": "what `dculab probe` measured",
     "machine.yaml": "the machine file made of it",
@@ -33,8 +33,10 @@ CONTENTS = {  # file or pattern -> what it is
 }
 LETTER = """# {title}
 
-Please open an issue in the repository that you have dculab from, give it the title above, paste this text, and attach
-`results.tar.gz`. Whoever reads it runs `dculab validate results.tar.gz` and `dculab calibrate results.tar.gz`.
+Please open an issue where you got dculab. Its title is the heading above, its text is this file, and `results.tar.gz` is
+attached. If you cannot open one there, send `results.tar.gz` to whoever gave you dculab.
+
+To read it: `dculab validate results.tar.gz --worst 10` and `dculab calibrate results.tar.gz`.
 
 {emulated}| | |
 |---|---|
@@ -66,6 +68,12 @@ def file_line(path, key=""):
     except OSError:
         return None
     return next((line[len(key):].strip(' ":\t') for line in lines if line.startswith(key)), None)
+
+
+def address(root):
+    """Where this clone comes from, unless that is a folder or has a password in it."""
+    url = first_line(["git", "-C", str(root), "remote", "get-url", "origin"]) or ""
+    return url if re.fullmatch(r"https://[^@]+|git@[^@]+", url) else None
 
 
 def environment(dculab, root):
