@@ -9,7 +9,7 @@ import subprocess
 BUILD_BYTES = 3e9  # of a build folder with the tests
 RESULT_BYTES = 3e8
 
-NO_HIPCC = ("hipcc is not in PATH. Debian 12: scripts/install-packages --test --hip. ROCm: export "
+NO_HIPCC = ("hipcc is not in PATH. Debian 12: scripts/install-packages --gpu --hip. ROCm: export "
             "PATH=/opt/rocm/bin:$PATH. DTK: source its env.sh")
 NO_KFD = ("there is no {0}: this machine has no DCU or AMD GPU, its driver is not loaded, or this is a container that was "
           "started without --device=/dev/kfd --device=/dev/dri")
@@ -26,23 +26,42 @@ def ask(command):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
-def number_of(kind, index):
-    """The driver's number of a GPU: the variables of HIP and CUDA hide some from programs, and not from these tools."""
-    visible = os.environ.get({"hip": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}[kind], "").split(",")
-    return int(visible[index]) if index < len(visible) and visible[index].strip().isdigit() else index
+def visible_numbers(kind):
+    """The driver's numbers of the GPUs that the variables of HIP and CUDA show to programs, or none where all are shown.
+    They hide nothing from the driver's tools."""
+    value = os.environ.get({"hip": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}[kind], "").strip()
+    return value.split(",") if value else []
+
+
+def architectures(kind):
+    """Of each GPU of this machine, what to compile for: gfx906, or 80 for compute capability 8.0. Empty where the
+    driver's tools do not say."""
+    if kind == "cuda":
+        lines = ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
+        return [line.strip().replace(".", "") for line in lines if re.fullmatch(r"\d+\.\d+", line.strip())]
+    # gfx000 is a CPU; gfx9-4-generic stands beside a GPU's own name.
+    listed = [re.fullmatch(r"(gfx[0-9a-f]+)(:.*)?", line.strip()) for line in ask(["rocm_agent_enumerator"])]
+    told = [re.match(r"\s*Name:\s+(gfx[0-9a-f]+)\s*$", line) for line in ask(["rocminfo"])]
+    found = [[match[1] for match in matches if match and match[1] != "gfx000"] for matches in (listed, told)]
+    return max(found, key=len)
 
 
 def architecture(kind, index):
-    """What to compile for: gfx906, or 80 for compute capability 8.0; nothing where the driver's tools do not say."""
-    if kind == "hip":
-        found = [line.strip() for line in ask(["rocm_agent_enumerator"])] or \
-            [match[1] for line in ask(["rocminfo"]) if (match := re.match(r"\s*Name:\s+(gfx\w+)", line))]
-        found = [name for name in found if name.startswith("gfx") and name != "gfx000"]
-    else:
-        found = [line.strip().replace(".", "")
-                 for line in ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])]
-    number = number_of(kind, index)
-    return found[number] if number < len(found) else None
+    """What to compile for; nothing where the driver's tools do not say."""
+    found, visible = architectures(kind), visible_numbers(kind)
+    number = int(visible[index]) if 0 <= index < len(visible) and visible[index].strip().isdigit() else index
+    return found[number] if 0 <= number < len(found) else None
+
+
+def index_problem(kind, index):
+    """Why a GPU has not this number, or nothing."""
+    count = len(visible_numbers(kind)) or len(architectures(kind))
+    if 0 <= index and (index < count or count == 0):
+        return None
+    if count == 0:
+        return f"{index} is no GPU: they are counted from 0"
+    of = f"{kind.upper()}_VISIBLE_DEVICES shows" if visible_numbers(kind) else "there are" if count > 1 else "there is"
+    return f"{index} is no GPU: {of} {count} GPU{'s' if count > 1 else ''}, {'0 to ' if count > 1 else ''}{count - 1}"
 
 
 def group_of(path):

@@ -6,6 +6,8 @@ Usage: gpu_scripts_test.py SOURCE_DIR
 import gzip
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -18,6 +20,7 @@ sys.path.insert(0, str(source / "scripts" / "gpu"))
 import device_access  # noqa: E402
 import measured_aims  # noqa: E402
 import results_archive  # noqa: E402
+import shipped_machines  # noqa: E402
 from device_log import DeviceLog  # noqa: E402
 
 
@@ -40,7 +43,7 @@ def check_compilers():
     path = os.environ["PATH"]
     try:
         os.environ["PATH"] = ""
-        assert "scripts/install-packages --test --hip" in device_access.compiler_problem("hip")
+        assert "scripts/install-packages --gpu --hip" in device_access.compiler_problem("hip")
         assert "nvcc is not in PATH" in device_access.compiler_problem("cuda")
         assert device_access.compiler_problem("host-gpu") is None
         assert device_access.architecture("hip", 0) is None and device_access.ask(["rocminfo"]) == []
@@ -51,19 +54,71 @@ def check_compilers():
 def check_which_gpu(folder):
     """HIP_VISIBLE_DEVICES numbers GPUs anew, and the driver's tool lists all."""
     tool = folder / "rocm_agent_enumerator"
-    tool.write_text("#!/bin/sh\necho gfx000\necho gfx906\necho gfx90a\n")
+    tool.write_text("#!/bin/sh\necho gfx000\necho gfx906\necho gfx90a\necho gfx9-4-generic\n")
     tool.chmod(0o755)
     path = os.environ["PATH"]
     try:
         os.environ["PATH"] = f"{folder}:{path}"
         assert [device_access.architecture("hip", index) for index in range(3)] == ["gfx906", "gfx90a", None]
+        for index in -1, 2:
+            assert device_access.architecture("hip", index) is None
+            assert device_access.index_problem("hip", index) == f"{index} is no GPU: there are 2 GPUs, 0 to 1"
+        assert device_access.index_problem("hip", 0) is device_access.index_problem("hip", 1) is None
         os.environ["HIP_VISIBLE_DEVICES"] = "1"
         assert device_access.architecture("hip", 0) == "gfx90a"
+        assert device_access.index_problem("hip", 1) == "1 is no GPU: HIP_VISIBLE_DEVICES shows 1 GPU, 0"
         os.environ["HIP_VISIBLE_DEVICES"] = "GPU-0123"
         assert device_access.architecture("hip", 0) == "gfx906"
     finally:
         os.environ["PATH"] = path
         os.environ.pop("HIP_VISIBLE_DEVICES", None)
+    (folder / "none").mkdir()
+    try:  # without the driver's tools nobody knows how many there are
+        os.environ["PATH"] = str(folder / "none")
+        assert device_access.index_problem("hip", 7) is None
+        assert device_access.index_problem("cuda", -1) == "-1 is no GPU: they are counted from 0"
+    finally:
+        os.environ["PATH"] = path
+
+
+def check_machines():
+    shipped = shipped_machines.shipped_gpus(source)
+    assert "mi50" in shipped and "h200" in shipped and "x86-server" not in shipped
+    assert not any("gfx11" in description for description in shipped.values()), shipped
+    for name in None, "mi50", "MI50", str(source / "hwmodels" / "mi50.yaml"):
+        assert shipped_machines.like_problem(name, source) is None, name
+    assert "did you mean 'z100'?" in shipped_machines.like_problem("z10", source)
+    for name in "strix-halo", "x86-server", "no such machine":
+        assert "--machines lists them" in shipped_machines.like_problem(name, source), name
+
+
+def check_everything_missing_is_named(folder):
+    """In the order in which it is found, a line each, before anything is built."""
+    (folder / "bin").mkdir()
+    done = subprocess.run([sys.executable, source / "scripts" / "gpu-validate", "hip", "-1", "--like", "z10",
+                           "--build", folder / "build"], capture_output=True, text=True, check=False,
+                          env=os.environ | {"PATH": str(folder / "bin")})
+    assert done.returncode == 1 and not done.stdout and not (folder / "build").exists(), done
+    found = done.stderr.splitlines()
+    parts = ["--like", "-1 is no GPU", "/dev/kfd", "hipcc is not in PATH"]
+    if pathlib.Path("/dev/kfd").exists():
+        parts.remove("/dev/kfd")
+        found = [line for line in found if "/dev/" not in line]
+    assert len(found) == len(parts) and all(part in line for part, line in zip(parts, found)), done.stderr
+    assert all(line.startswith("gpu-validate: ") for line in found), done.stderr
+
+
+def check_help():
+    """Each tells how it is used, once, and gpu-validate what it takes."""
+    help_of = {}
+    for name in "gpu-validate", "install-packages":
+        done = subprocess.run([source / "scripts" / name, "--help"], capture_output=True, text=True, check=True)
+        assert done.stdout.lower().count("usage:") == 1 and not done.stderr, done
+        help_of[name] = done.stdout
+    for part in "3 GB of disk", "16 GB", "an hour", "five minutes", "an NVIDIA GPU", "counted from 0":
+        assert part in help_of["gpu-validate"], part
+    for option in "--gpu", "--hip", "--test", "--web", "--coverage":
+        assert f"\n  {option} " in help_of["install-packages"], option
 
 
 def check_architectures_and_disks(folder):
@@ -98,7 +153,22 @@ def check_archive(folder):
     letter = found["a-gpu/README.md"].decode()
     for part in "# Results of a GPU", "| device | a GPU |", "- decode attention: holds", "`machine.yaml`", "open an issue":
         assert part in letter, (part, letter)
+    assert "where you got dculab" in letter and "If you cannot open one" in letter, letter
     assert "EMULATED" not in letter and "diary" not in letter and "`README.md`" in letter
+
+
+def check_address(folder):
+    """The clone's own address is shown, unless it says more than that."""
+    clone = folder / "clone"
+    run = lambda *words: subprocess.run(["git", "-C", str(clone), *words], check=True, capture_output=True)
+    clone.mkdir()
+    run("init")
+    assert results_archive.address(clone) is None
+    run("remote", "add", "origin", "x")
+    for url, shown in (("https://example.org/a/dculab.git", True), ("git@example.org:a/dculab.git", True),
+                       ("https://jo:secret@example.org/a.git", False), ("/home/jo/dculab", False)):
+        run("remote", "set-url", "origin", url)
+        assert results_archive.address(clone) == (url if shown else None), url
 
 
 def check_log(folder):
@@ -106,11 +176,15 @@ def check_log(folder):
     tool.write_text("#!/bin/sh\necho 1319 MHz\n")
     tool.chmod(0o755)
     log = folder / "device-log.txt"
-    with DeviceLog(log, "decode", tools=(["no-such-smi"], [str(tool)]), seconds_between=0.01):
+    tools = ["no-such-smi"], [str(tool)]
+    with DeviceLog(log, "short", tools=tools, seconds_between=3600):
+        pass  # over before the second time
+    assert log.read_text().count("== short, ") == 1 and "1319 MHz" in log.read_text(), log.read_text()
+    with DeviceLog(log, "long", tools=tools, seconds_between=0.01):
         until = time.monotonic() + 20
-        while not log.exists() and time.monotonic() < until:
+        while log.read_text().count("== long, ") < 2 and time.monotonic() < until:
             time.sleep(0.01)
-    assert "== decode, 0 s: " in log.read_text() and "1319 MHz" in log.read_text(), log.read_text()
+    assert log.read_text().count("== long, ") >= 2, log.read_text()
     with DeviceLog(folder / "none.txt", "decode", tools=(["no-such-smi"],)):
         pass
     assert not (folder / "none.txt").exists()
@@ -132,7 +206,12 @@ with tempfile.TemporaryDirectory() as name:
     check_compilers()
     check_which_gpu(here)
     check_architectures_and_disks(here)
+    check_machines()
+    check_everything_missing_is_named(here)
+    check_help()
     check_archive(here)
+    if shutil.which("git"):
+        check_address(here)
     check_log(here)
     check_aims()
     words = dict(results_archive.private_words(source))
