@@ -109,9 +109,9 @@ export const simulations = ({ simulations: all, best }) =>
 
 // What the assumed figures of each machine change: {machine: {key: share}}.
 export const sensitivities = (result) => {
-  const lists = parts(result).flatMap(({ machine, leans_on, machines, designs }) => [
+  const lists = parts(result).flatMap(({ machine, leans_on, machines, designs, recommendations }) => [
     ...(Array.isArray(leans_on) ? [[machine, leans_on]] : Object.entries(leans_on ?? {})),
-    ...(machines ?? designs ?? []).map((each) => [each.machine, each.leans_on]),
+    ...(machines ?? designs ?? recommendations ?? []).map((each) => [each.machine, each.leans_on]),
   ]);
   const largest = (all) => d3.rollup(all, (same) => d3.max(same, ({ change }) => change), ({ key }) => key);
   return Object.fromEntries(
