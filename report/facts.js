@@ -28,32 +28,51 @@ export const differingOf = (list) => {
   return keys.filter((key) => new Set(list.map(({ named }) => String(named[key]))).size > 1);
 };
 
+const inWords = (key, value) => (key === "machine" ? value : key === "requests/s" ? `${value} ${key}` : `${key} ${value}`);
+
 // Each of a list with `named` gets a `text` of the choices that differ, "z100, block 16", and a `short` one, "z100 · 16",
-// where that is long.
+// where that is long; `parts` says then what the parts of that are, "machine · block size".
 export const labelled = (list) => {
   const differing = differingOf(list);
   return list.map((each) => {
     const words = differing.filter((key) => key in each.named);
-    const text = words.map((key) => (key === "machine" ? each.named[key] : `${key} ${each.named[key]}`)).join(", ");
+    const text = words.map((key) => inWords(key, each.named[key])).join(", ");
     const whole = text || String(Object.values(each.named)[0] ?? "");
-    const isLong = words.length > 1 && whole.length > 24;
-    return { ...each, text: whole, short: isLong ? words.map((key) => each.named[key]).join(" · ") : whole };
+    if (words.length < 2 || whole.length <= 24) return { ...each, text: whole, short: whole };
+    const parts = words.map((key) => (key === "block" ? "block size" : key)).join(" · ");
+    return { ...each, text: whole, short: words.map((key) => each.named[key]).join(" · "), parts };
   });
+};
+// The key of such short labels, as a sentence.
+export const keyOf = (points) => {
+  const parts = points.find((point) => point.parts)?.parts;
+  return parts ? ` Labels are ${parts}.` : "";
 };
 const withNames = (points) => labelled(points.map((point) => ({ ...point, named: titled(point.choices) })));
 
-// Searches: [{choices, best, pairs, all, slo, objective}]; `pairs`: the best point with each pair of KV heads and block
-// size; `all`: every point, of a small search.
+// The best point of a search; where the answer takes another block size, because it cannot be told apart from the best
+// one, the point with that size.
+const chosenOf = (points, [first], sizes) => {
+  const size = "kv_cache.block_size", without = ({ choices: { [size]: _size, ...rest } }) => JSON.stringify(rest);
+  const { choice, indistinguishable: tied = [] } = (sizes ?? []).find(({ machine }) => machine === first?.machine) ?? {};
+  const isLike = (point) => point.choices[size] === choice && without(point) === without(first);
+  const like = tied.includes(first?.choices[size]) && points.find(isLike);
+  return { chosen: (like || first)?.point, tied: like && tied.length > 1 ? tied : undefined };
+};
+
+// Searches: [{choices, best, pairs, all, slo, objective}]; `pairs`: the best point with each pair of KV heads and
+// block size; `all`: every point, of a small search. The recommended one of both is `chosen`, with the block sizes that
+// are `tied` with its own.
 export const searches = (result) => {
   const found = parts(result).filter((part) => part.objective && Array.isArray(part.best));
-  return found.map(({ question, best, best_of_pairs, served_points, slo, objective }) => ({
-    choices: found.length > 1 ? { question } : {},
-    best,
-    pairs: withNames(best_of_pairs ?? []),
-    all: withNames(served_points ?? []),
-    slo,
-    objective,
-  }));
+  return found.map(({ question, best, best_of_pairs, served_points, block_sizes: sizes, slo, objective }) => {
+    const choices = found.length > 1 ? { question } : {};
+    const marked = (points = []) => {
+      const { chosen, tied } = chosenOf(points, best, sizes), isIt = ({ point }) => point === chosen;
+      return withNames(points).map((each) => ({ ...each, chosen: isIt(each), tied: isIt(each) ? tied : undefined }));
+    };
+    return { choices, best, pairs: marked(best_of_pairs), all: marked(served_points), slo, objective };
+  });
 };
 
 // The points that a search found unbeaten in its aims: [{aims, points}]. The fronts of `simulate` are a view of its own.
@@ -68,7 +87,15 @@ const isChosen = ({ named }, chosen) =>
   (named["KV heads"] === undefined || Number(named["KV heads"]) === chosen.num_key_value_heads) &&
   (named.block === undefined || Number(named.block) === chosen.block_size);
 
-// Predicted sweeps: [{choices, machine, points, recommendation}], a point with `named`, `text` and `chosen`.
+// Whether the sequences of a step fit in memory. A step of decode has a token of each, so they are its rate times its
+// time; of another step at least one has to fit, where the sweep does not say how many there are.
+export const fits = ({ choices, ops, tokens_per_second: rate, step_seconds: seconds, max_sequences: most }) => {
+  const isDecode = ops?.length > 0 && !ops.some(({ op }) => /prefill/.test(op));
+  const sequences = Number(choices?.["workload.batch"] ?? (isDecode ? Math.round(rate * seconds) : 1));
+  return most === undefined || most >= sequences;
+};
+
+// Predicted sweeps: [{choices, machine, points, recommendation}], a point with `named`, `text`, `fits` and `chosen`.
 export const sweeps = (result) => {
   const found = parts(result).flatMap(({ machines, question }) => (machines ?? []).map((each) => ({ ...each, question })));
   const several = new Set(found.map((each) => each.question)).size > 1;
@@ -76,7 +103,7 @@ export const sweeps = (result) => {
     choices: { ...(several && { question }), machine },
     machine,
     recommendation,
-    points: withNames(points).map((point) => ({ ...point, chosen: isChosen(point, recommendation) })),
+    points: withNames(points).map((point) => ({ ...point, fits: fits(point), chosen: isChosen(point, recommendation) })),
   }));
 };
 

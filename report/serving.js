@@ -31,14 +31,13 @@ const ofSimulations = ({ simulations }, result) => {
 };
 
 const ofSearches = (result) =>
-  facts.searches(result).filter(({ slo, all }) => slo && all.length).map(({ choices, best, all, slo }) => {
+  facts.searches(result).filter(({ slo, all }) => slo && all.length).map(({ choices, all, slo }) => {
     const points = all.map((each) => {
-      const { point, machine = "", goodput, output_tokens_per_second: rate, share_within_slo: share, meets_constraints: fine } = each;
+      const { machine = "", goodput, output_tokens_per_second: rate, share_within_slo: share, meets_constraints: fine } = each;
       const lines = [
         ["goodput", `${number(goodput)} requests/s`], ...shareLine(share, slo), ["meets the constraints", fine ? "yes" : "no"],
       ];
-      const chosen = point === best[0]?.point;
-      return { ...each, series: machine, slo, rate, times: each, share, met: fine && isMet(share, slo), chosen, lines };
+      return { ...each, series: machine, slo, rate, times: each, share, met: fine && isMet(share, slo), lines };
     });
     return { choices, points };
   });

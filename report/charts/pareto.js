@@ -2,7 +2,7 @@
 // search was given. A view is what scatter.js draws, and its sentence.
 import * as d3 from "d3";
 import { facts, format, metrics } from "../kit.js";
-import { frontOf, scatter } from "./scatter.js";
+import { fits, frontOf, scatter } from "./scatter.js";
 
 const number = (value) => format.number(value);
 const name = (count) => `${count} KV head${Number(count) === 1 ? "" : "s"}`;
@@ -17,32 +17,49 @@ const accuracyView = ({ machine: series, choices, points: all }) => {
   });
   const front = points.filter((point) => point.front), [first, last] = ends(front);
   const says =
-    "Accuracy lost to the right, tokens a second upwards: only the solid points are worth choosing, every other " +
-    `one is beaten in both. The front goes from ${first.text} to ${last.text}, ${number(last.y / first.y)} times as ` +
-    `fast for ${format.number(100 * (last.x - first.x), 2)} points more loss.`;
+    "The x axis has the accuracy that is lost, the y axis output tokens a second. Only the solid points are worth choosing: " +
+    `every other one is beaten in both. From ${first.text} to ${last.text} the front gets ${number(last.y / first.y)} times as ` +
+    `fast and loses ${format.number(100 * (last.x - first.x), 2)} points more.`;
   const axes = { xLabel: "accuracy lost", yLabel: "output tokens/s", xText: (value) => format.percent(value), yText: number };
   return { choices, points, front, xBest: -1, ...axes, says };
 };
 
+// The fastest with each number of KV heads or more; with the recommended block size, where no other one is faster by
+// more than `tie`.
+const tie = 0.01;
+const frontOfHeads = (points, size) => {
+  const fitting = points.filter(fits), fastest = d3.rollup(fitting, (same) => d3.min(same, ({ y }) => y), ({ x }) => x);
+  const sized = fitting.filter(({ block }) => Number(block) === size), isLike = ({ x, y }) => y <= fastest.get(x) * (1 + tie);
+  const areAlike = sized.length === fastest.size && sized.every(isLike);
+  return frontOf(areAlike ? sized : fitting, 1, -1);
+};
+
 // Of a sweep over KV heads: how many are kept against the step, for each workload.
 const restOf = ({ named: { "KV heads": _heads, block: _block, ...rest } }) => rest;
-const headsView = (choices, series, group) => {
-  const points = group.map(({ named: { "KV heads": heads, block }, step_seconds: y, max_sequences, bound }) => {
+const saysOfHeads = (points, front) => {
+  const [first, last] = ends(front), missing = points.filter((point) => !fits(point)).length;
+  const keeping = `Keeping ${last.x} KV heads instead of ${first.x} makes the step ${number(last.y / first.y)} times as long.`;
+  return [
+    "The x axis has the KV heads that are kept: more of them keep more of the accuracy. The y axis has the time of a step.",
+    "A solid point has the shortest step of all with as many KV heads or more.", ...(last === first ? [] : [keeping]),
+    ...(missing ? ["Hollow points do not fit in memory."] : []),
+  ].join(" ");
+};
+const headsView = (choices, series, group, size) => {
+  const points = group.map(({ named: { "KV heads": heads, block }, step_seconds: y, max_sequences, bound, chosen, fits: isRoom }) => {
     const lines = [["step", format.time(y)], ["sequences that fit", max_sequences], ["bound", bound]];
-    return { x: Number(heads), y, text: `${name(heads)}${block ? `, block ${block}` : ""}`, series, lines };
+    const text = `${name(heads)}${block ? `, block ${block}` : ""}`;
+    return { x: Number(heads), y, block, text, series, lines, chosen, fits: isRoom };
   });
-  const front = frontOf(points, 1, -1), [first, last] = ends(front);
-  const says =
-    "KV heads kept to the right (accuracy is kept with them), time of a step upwards: the solid points are the fastest that " +
-    `keep so many. Keeping ${last.x} instead of ${first.x} makes the step ${number(last.y / first.y)} times as long.`;
+  const front = frontOfHeads(points, size), says = front.length ? saysOfHeads(points, front) : "";
   const xTicks = d3.sort(new Set(points.map(({ x }) => x)));
   const axes = { xLabel: "KV heads kept", yLabel: "time of a step", xText: number, yText: format.time, xTicks };
   return { choices: { ...choices, ...restOf(group[0]) }, points, front, xBest: 1, ...axes, says };
 };
-const headsViews = ({ choices, machine, points }) => {
+const headsViews = ({ choices, machine, points, recommendation }) => {
   const over = new Set(points.map(({ named }) => named["KV heads"])).size > 1 && points[0].step_seconds > 0;
   const groups = d3.groups(over ? points : [], (point) => JSON.stringify(restOf(point)));
-  return groups.map(([, group]) => headsView(choices, machine, group));
+  return groups.map(([, group]) => headsView(choices, machine, group, recommendation?.block_size));
 };
 
 // Of a search with several aims: any two of them; what is to be large goes to the right.
@@ -52,12 +69,16 @@ const searchView = (found, aims, [a, b]) => {
   const told = Array.from(d3.union(metrics.ofSteps, aims.map((aim) => aim.metric)), (key) => [key, ...metrics.of(key)]);
   const points = found.map((point) => {
     const known = told.filter(([key]) => point[key] !== undefined).map(([key, title, text]) => [title, text(point[key])]);
-    return { x: point[a.metric], y: point[b.metric], text: point.text, series: "", lines: [...known, ["bound", point.bound]] };
+    const { text, short, parts } = point;
+    return { x: point[a.metric], y: point[b.metric], text, short, parts, series: "", lines: [...known, ["bound", point.bound]] };
   });
   const front = frontOf(points, best(a), best(b));
+  const others = aims.filter((aim) => aim !== a && aim !== b).map((aim) => metrics.of(aim.metric)[0]);
+  const solid = front.length === 1 ? "The solid one is" : `The ${front.length} solid ones are`;
+  const faint =
+    ` ${solid} unbeaten, too, if only ${xLabel} and ${yLabel} count.` + (others.length ? ` A faint one is better in ${others.join(" or ")}.` : "");
   const says =
-    `The ${points.length} points that no other one beats in every aim; ${front.length === 1 ? "the solid one is" : `the ${front.length} solid ones are`} unbeaten ` +
-    `in ${xLabel} and ${yLabel} alone, so choosing another one is for the sake of the remaining aims.`;
+    `None of these ${points.length} points is beaten in every aim.${front.length < points.length ? faint : ""}${facts.keyOf(points)}`;
   return { choices: { right: xLabel, up: yLabel }, points, front, xBest: best(a), xLabel, yLabel, xText, yText, says };
 };
 const searchViews = ({ aims, points }) => {

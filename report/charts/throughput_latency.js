@@ -28,11 +28,11 @@ const servedViews = ({ choices, points: all, perDevice, atMost }) => {
   });
 };
 
-// A batch fits whose sequences fit; of a sweep of something else at least one has to. Of a step all its tokens count.
+// Of a step all its tokens count.
 const pointsOfSweep = ({ machine: series, points }) => {
-  const pointOf = ({ text, choices, tokens_per_second: x, step_seconds: y, bound, max_sequences: most }) => {
+  const pointOf = ({ text, tokens_per_second: x, step_seconds: y, bound, max_sequences: most, fits: isRoom }) => {
     const lines = [...linesOf("tokens/s", x, "step", y), ["bound", bound], ["sequences that fit", number(most)]];
-    return { x, y, text, series, lines, fits: most >= Number(choices["workload.batch"] ?? 1) };
+    return { x, y, text, series, lines, fits: isRoom };
   };
   return points.filter((point) => point.step_seconds > 0 && point.tokens_per_second > 0).map(pointOf);
 };
