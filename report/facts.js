@@ -28,7 +28,10 @@ export const differingOf = (list) => {
   return keys.filter((key) => new Set(list.map(({ named }) => String(named[key]))).size > 1);
 };
 
-const inWords = (key, value) => (key === "machine" ? value : key === "requests/s" ? `${value} ${key}` : `${key} ${value}`);
+const inWords = (key, value) => {
+  if (key === "requests/s") return `${value} request${Number(value) === 1 ? "" : "s"}/s`;
+  return key === "machine" ? value : `${key} ${value}`;
+};
 
 // Each of a list with `named` gets a `text` of the choices that differ, "z100, block 16", and a `short` one, "z100 · 16",
 // where that is long; `parts` says then what the parts of that are, "machine · block size".

@@ -28,7 +28,7 @@ const charts = [
 
 const find = (id) => document.getElementById(id);
 const data = JSON.parse(find("data").textContent);
-const command = `dculab ${data.schema.split("/")[1]}`;
+const command = `dculab ${data.schema.split("/")[1].replace(/^tables-/, "tables ")}`;
 
 switchThemes(find("theme"));
 find("command").textContent = command;

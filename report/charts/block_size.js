@@ -118,7 +118,7 @@ export const blockSizeChart = {
     const sentences = [
       `${looksUp ? "Small blocks need more look-ups, large ones" : "Large blocks"} waste memory in the last block of each sequence.`,
       Math.max(-low, high) < 0.01 ? "All sizes take the same time within 1 %." : differ,
-      ...(tied?.length > 1 ? [`${tied.join(", ")} cannot be told apart.`] : []),
+      ...(tied?.length > 1 ? [`${tied.join(", ")} cannot be told apart: they differ by less than 1 %, or by less than the prediction is certain of.`] : []),
       ...(emptiest.empty > 0 ? [`Blocks of ${emptiest.size} leave up to ${format.percent(emptiest.empty)} of the KV cache empty.`] : []),
       looksUp ? `Look-ups take up to ${format.time(most.lookUps)} of a step, with blocks of ${most.size}.`
         : "Look-ups in block tables take no time of their own with these kernels.",

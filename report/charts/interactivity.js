@@ -15,11 +15,11 @@ const joules = (value) => format.inUnit(value, "J");
 export const pointsOf = (simulations) =>
   facts.labelled(simulations)
     .filter((each) => each.tokens_per_second_per_user > 0 && each.tokens_per_second_per_gpu > 0)
-    .map(({ text, machine: series, tokens_per_second_per_user: x, tokens_per_second_per_gpu: y, ...each }) => {
+    .map(({ text, short, parts, machine: series, tokens_per_second_per_user: x, tokens_per_second_per_gpu: y, ...each }) => {
       const lines = [["tokens/s per user", number(x)], ["tokens/s per GPU", number(y)]];
       if (each.usd_per_million_tokens) lines.push(["a million output tokens", dollars(each.usd_per_million_tokens)]);
       if (each.joules_per_output_token) lines.push(["an output token", joules(each.joules_per_output_token)]);
-      return { x, y, text, series, lines };
+      return { x, y, text, short, parts, series, lines };
     });
 
 const front = ({ points }) => frontOf(points, 1, 1);
@@ -37,14 +37,15 @@ export const interactivityChart = {
   },
   says: (view) => {
     const quickest = d3.greatest(view.points, ({ x }) => x), most = d3.greatest(view.points, ({ y }) => y);
-    const solid = front(view).length, worth = `only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing`;
+    const solid = front(view).length, worth = `Only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
     const both =
-      `${quickest.text} gives each user most (${number(quickest.x)} tokens a second); ${most.text} serves ` +
-      `${number(most.y / quickest.y)} times its tokens on each device.`;
-    return (
-      "Tokens a second that a reader sees (1 / median TPOT) to the right, tokens of prompts and answers on each device " +
-      `upwards: ${view.joined ? "each point is a load" : worth}. ` +
-      (most === quickest ? `${most.text} is best in both.` : both)
-    );
+      `A user gets most at ${quickest.text}: ${number(quickest.x)} tokens a second. At ${most.text} each device serves ` +
+      `${number(most.y / quickest.y)} times as many tokens.`;
+    const sentences = [
+      "The x axis has the tokens a second that a reader sees (1 / median TPOT).",
+      "The y axis has the tokens of prompts and answers that each device serves in a second.",
+      view.joined ? "Each point is a load." : worth, most === quickest ? `${most.text} is best in both.` : both,
+    ];
+    return sentences.join(" ") + facts.keyOf(view.points);
   },
 };

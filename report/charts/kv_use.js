@@ -66,9 +66,19 @@ export const kvUse = (view, width = 640) => {
 };
 
 const limitOf = (full, queue) => {
-  if (full > 0.95) return "memory is the limit, so smaller or fewer KV heads, a smaller KV format or more memory let more run.";
-  if (queue >= 1) return "memory is not the limit, requests wait for the batch limit or for speed.";
-  return "neither memory nor speed holds requests back.";
+  if (full > 0.95) return "Memory is the limit: fewer or smaller KV heads, a smaller KV format or more memory let more requests run.";
+  if (queue >= 1) return "Memory is not the limit: requests wait for the batch limit or for speed.";
+  return "Neither memory nor speed holds requests back.";
+};
+const counted = (count) => `${count.toLocaleString("en")} request${count === 1 ? "" : "s"}`;
+const waitingOf = (queue) => {
+  if (queue === 0) return "No request waits.";
+  return queue < 1 ? "On average, fewer than one request waits at any time." : `Up to ${counted(Math.round(queue))} wait.`;
+};
+const preempted = (count, swaps) => {
+  if (!count) return "No request is preempted.";
+  const swapped = swaps ? `, ${swaps.preemptions} of them by swap (${format.time(swaps.seconds)})` : "";
+  return `There ${count === 1 ? "is 1 preemption" : `are ${count.toLocaleString("en")} preemptions`}${swapped}.`;
 };
 
 export const kvUseChart = {
@@ -80,11 +90,10 @@ export const kvUseChart = {
   says: ({ timeline, num_blocks, most_used_blocks, preemptions, swaps }) => {
     const full = most_used_blocks / num_blocks, queue = d3.max(timeline, (each) => each.waiting);
     const waste = d3.mean(timeline, (each) => each.unused_slots);
-    const swapped = swaps ? ` (${swaps.preemptions} by swap, ${format.time(swaps.seconds)})` : "";
-    return (
-      `KV blocks in use, and below them requests running and waiting. At most ${format.percent(full)} of the blocks ` +
-      `are used, with ${format.percent(waste)} of their slots empty, ${preemptions} preemptions${swapped} and up to ` +
-      `${format.number(queue)} requests waiting: ${limitOf(full, queue)}`
-    );
+    return [
+      "The upper chart has the KV blocks in use, the lower one the requests that run and those that wait.",
+      `At most ${format.percent(full)} of the blocks are in use, and ${format.percent(waste)} of their slots are empty.`,
+      preempted(preemptions, swaps), waitingOf(queue), limitOf(full, queue),
+    ].join(" ");
   },
 };

@@ -53,40 +53,60 @@ const isWeighed = ({ points, served: isServed }) =>
 const ofLoads = ({ points, slo }) => {
   const met = points.filter(fits);
   if (!hasLimits(slo)) return "Each point is a load.";
-  if (!met.length) return "Each point is a load; none of them is served within the SLO.";
-  if (met.length === points.length) return "Each point is a load; all of them are served within the SLO.";
+  if (!met.length) return "Each point is a load. None of them is served within the SLO.";
+  if (met.length === points.length) return "Each point is a load. All of them are served within the SLO.";
   const most = d3.greatest(met, ({ x }) => x);
-  return `Each point is a load; ${points.length - met.length} of ${points.length} miss the SLO. The largest that meets it: ${most.text}.`;
+  return `Each point is a load. ${points.length - met.length} of ${points.length} miss the SLO. The largest that meets it: ${most.text}.`;
 };
 
+// The constraints of a search are not its SLO: a point may meet one and miss the other.
 const ofMissed = ({ points, slo }) => {
-  const best = d3.greatest(points, ({ share }) => share);
+  const best = d3.greatest(points, ({ share, chosen }) => share + (chosen ? 1e-9 : 0)), all = points.length;
+  const met = points.filter((point) => point.meets_constraints).length;
   if (!hasLimits(slo)) return "None of the points meets the constraints: all are hollow.";
-  return `None of the ${points.length} points meets the SLO, ${format.percent(slo.share)} of the requests within it: all are hollow. ` +
-    `${best.text} comes nearest, with ${format.percent(best.share)}.`;
+  const told = points.some((point) => point.meets_constraints !== undefined);
+  return [
+    `The SLO asks for ${format.percent(slo.share)} of the requests within its limits; the best point, ${best.text}, has ${format.percent(best.share)}.`,
+    ...(told ? [`${met} of the ${all} points meet the search's constraints, which are not the SLO.`] : []),
+    "All points are hollow.",
+  ].join(" ");
 };
 
 // What the front offers.
 const ofFront = (view, fitting) => {
   const most = d3.greatest(fitting, ({ x }) => x), quickest = d3.least(fitting, ({ y }) => y), solid = front(view).length;
-  const both =
-    `${quickest.text} waits least (${format.time(quickest.y)}); ${most.text} serves ${number(most.x / quickest.x)} ` +
-    `times its tokens at ${number(most.y / quickest.y)} times its wait.`;
-  const worth = `only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
-  return `${worth} ${most === quickest ? `${most.text} is best in both.` : both}`;
+  const worth = `Only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
+  if (most === quickest) return `${worth} ${most.text} is best in both.`;
+  return (
+    `${worth} The shortest wait is that of ${quickest.text}: ${format.time(quickest.y)}. ${most.text} serves ` +
+    `${number(most.x / quickest.x)} times its tokens at ${number(most.y / quickest.y)} times its wait.`
+  );
 };
 
+// "TTFT, P90" -> "the P90 of TTFT"
+const inWords = (latency) => {
+  const [what, percentile] = latency.split(", ");
+  return percentile ? `the ${percentile} of ${what === "whole request" ? "the time of a whole request" : what}` : `the time of a ${what}`;
+};
 const noRoom = "does not fit in memory";
 const plural = (verb) => verb.replace(/^misses/, "miss").replace(/^does/, "do");
+const saysOfMissing = ({ hollow = noRoom, slo }, missing) => {
+  const share = hasLimits(slo) ? `, ${format.percent(slo.share)} of the requests within it` : "";
+  return `${missing} hollow ${missing === 1 ? `point ${hollow}` : `points ${plural(hollow)}`}${share}.`;
+};
 const says = (view) => {
-  const { points, latency, rate, limit, slo, hollow = noRoom } = view, fitting = points.filter(fits), missing = points.length - fitting.length;
-  const axes = `${rate[0].toUpperCase()}${rate.slice(1)} to the right, ${latency} upwards: down and right is better`;
-  const under = limit ? `; in the shaded part ${limit.text.replace("SLO: ", "the SLO's ")} is kept` : "";
-  if (view.joined) return `${axes}${under}. ${ofLoads(view)}`;
-  if (!fitting.length) return view.served ? `${axes}${under}. ${ofMissed(view)}` : "None of the points fits in memory: all are hollow.";
-  const why = missing === 1 ? `hollow point ${hollow}` : `hollow points ${plural(hollow)}`;
-  const share = hasLimits(slo) ? ` (${format.percent(slo.share)} of the requests within it)` : "";
-  return `${axes}${under}; ${ofFront(view, fitting)}${missing ? ` ${missing} ${why}${share}.` : ""}`;
+  const { points, latency, rate, limit, slo } = view, fitting = points.filter(fits), missing = points.length - fitting.length;
+  const isMissed = view.served && !view.joined && !fitting.length;
+  const axes = `The x axis has ${rate.replace(/^highest/, "the highest")}, the y axis ${inWords(latency)}: down and right is better.`;
+  const sentences = [
+    ...(isMissed && hasLimits(slo) ? ["No setting serves this load within the SLO."] : []), axes,
+    ...(limit ? [`The shaded part keeps ${limit.text.replace(/^SLO: (.*) ([^ ]+)$/, "the SLO's $1 of $2")}.`] : []),
+    ...(view.joined ? [ofLoads(view)] : isMissed ? [ofMissed(view)] : fitting.length ? [ofFront(view, fitting)] : ["No point fits in memory."]),
+    ...(fitting.length && missing && !view.joined ? [saysOfMissing(view, missing)] : []),
+  ];
+  const tied = points.find((point) => point.chosen)?.tied;
+  if (tied) sentences.push(`Blocks of ${tied.join(", ")} cannot be told apart: their points lie on each other.`);
+  return sentences.join(" ") + facts.keyOf(points);
 };
 
 export const throughputLatencyChart = {

@@ -1,9 +1,10 @@
 // Where the time goes: bars of ops, of points of a sweep or of simulations, stacked and coloured by what bounds them.
 //
-// timeByBound({rows, legend}, width) -> SVG
+// timeByBound({rows, legend, shares}, width) -> SVG
 //   rows      [{label, parts: [{name, bound, seconds}]}]; `bound` is a memory level, "compute", "latency", "launch",
 //             "host" ..., as `bound` of an op or a key of a simulation's `seconds_by_bound`; `name` may be missing
 //   legend    the bounds in it, where also those without time are to be named
+//   shares    true for bars of the same length, each with its time beside it
 // timeByOp({ops, host}, width) -> SVG
 //   ops       `ops` of a step: [{op, bound, seconds}]; host: seconds of the step that no op has (`host_seconds`), if any
 // rowOf(label, {bound: seconds}) -> a row of timeByBound, as of `seconds_by_bound` of a simulation
@@ -16,32 +17,33 @@ export const rowOf = (label, seconds) => {
   return { label, parts: d3.sort(parts, (part) => -part.seconds) };
 };
 
-// The parts of all rows, each with where it begins in its row.
-const placed = (rows) =>
+// The parts of all rows, each with where it begins and ends in its row, in seconds or as a share of it.
+const placed = (rows, shares) =>
   rows.flatMap(({ label: row, parts }, index) => {
-    const ends = d3.cumsum(parts, (part) => part.seconds), total = ends.at(-1);
-    const all = parts.map((part, at) => ({ ...part, row, index, total, from: ends[at] - part.seconds }));
+    const ends = d3.cumsum(parts, (part) => part.seconds), total = ends.at(-1), whole = shares ? total || 1 : 1;
+    const all = parts.map((part, at) => ({ ...part, row, index, total, from: (ends[at] - part.seconds) / whole, to: ends[at] / whole }));
     return all.filter((part) => part.seconds > 0);
   });
 
-export const timeByBound = ({ rows, legend }, width = 640, title = "Time by bound") => {
-  const parts = placed(rows), frame = rowsOf(rows.map((row) => row.label), width), right = 62;
-  const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds)), longest = d3.max(totals) || 1;
-  const end = ({ from, seconds }) => from + Math.max(seconds, longest / (width - frame.left - right)); // a pixel
+export const timeByBound = ({ rows, legend, shares }, width = 640, title = "Time by bound") => {
+  const parts = placed(rows, shares), frame = rowsOf(rows.map((row) => row.label), width), right = 62;
+  const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds)), longest = shares ? 1 : d3.max(totals) || 1;
+  const end = ({ from, to }) => Math.max(to, from + longest / (width - frame.left - right)); // a pixel
   const describe = ({ name, row, bound, seconds, total }) => {
     const lines = [["time", format.time(seconds)], ["bound", bound], ["share of the bar", format.percent(seconds / total)]];
     return { title: name ?? row, lines };
   };
   const bar = { x1: "from", x2: end, y: "index", fill: ({ bound }) => boundColor(bound) };
   const text = { text: format.time, textAnchor: "start", dx: 5, fill: "var(--soft)", stroke: "var(--page)" };
+  const axis = shares ? { label: "share of the time", text: (value) => `${Math.round(100 * value)} %` } : { label: "time", text: format.time };
   return chart({
     title, width, ...frame, right,
     legend: Array.from(d3.union(legend ?? parts.map(({ bound }) => bound)), (bound) => ({ text: bound, color: boundColor(bound) })),
-    x: { type: "linear", domain: [0, longest], label: "time", text: format.time },
+    x: { type: "linear", domain: [0, longest], ...axis },
     y: { ...frame.y, bare: true },
     marks: [
       Plot.barX(parts, { ...bar, render: tagged(parts, "part", describe) }),
-      Plot.text(totals, { x: totals, y: d3.range(rows.length), ...text }),
+      Plot.text(totals, { x: shares ? () => 1 : totals, y: d3.range(rows.length), ...text }),
     ],
   });
 };
@@ -67,9 +69,26 @@ export const timeByOpChart = {
   },
 };
 
-const mostRows = 48;
-const rowOfPoint = ({ text, ops, step_seconds: seconds }) =>
-  rowOf(text, { ...Object.fromEntries(facts.byBound(ops)), host: facts.hostOf(seconds, ops) });
+const mostRows = 48, uneven = 10; // how many times as long as the shortest bar the longest may be for both to be seen
+const rowOfPoint = ({ text, ops, step_seconds: seconds, fits }) => {
+  const byBound = { ...Object.fromEntries(facts.byBound(ops)), host: facts.hostOf(seconds, ops) };
+  return rowOf(fits ? text : `${text}: no room`, byBound);
+};
+
+// Where a bar would be a sliver beside the longest, first as shares, then in time.
+const viewsOf = ({ what, choices, rows }) => {
+  const [shortest, longest] = d3.extent(rows, ({ parts }) => d3.sum(parts, ({ seconds }) => seconds));
+  if (longest <= uneven * shortest) return [{ what, choices, rows }];
+  const bars = [[`share of the ${what === "point" ? "step" : "time"}`, true], ["time", false]];
+  return bars.map(([name, shares]) => ({ what, choices: { ...choices, bars: name }, rows, shares }));
+};
+
+const mostOf = (rows) => {
+  const first = d3.groups(rows, ({ parts: [largest] }) => largest.bound);
+  if (first.length === 1) return `In every bar most time goes to ${first[0][0]}.`;
+  const counts = d3.sort(first, ([, same]) => -same.length).map(([bound, same]) => `to ${bound} in ${same.length}`);
+  return `Most time goes ${counts.join(", ")} of the bars.`;
+};
 
 export const timeByBoundChart = {
   id: "time-by-bound", title: "Time by bound", draw: timeByBound,
@@ -79,12 +98,10 @@ export const timeByBoundChart = {
     const ofSimulations = simulated.map((each) => rowOf(each.text, each.seconds_by_bound));
     const views = swept.map(({ choices, points }) => ({ what: "point", choices, rows: points.map(rowOfPoint) }));
     const all = [...views, { what: "simulation", choices: {}, rows: ofSimulations }];
-    return all.filter(({ rows }) => rows.length && rows.length <= mostRows);
+    return all.filter(({ rows }) => rows.length && rows.length <= mostRows).flatMap(viewsOf);
   },
-  says: ({ what, rows }) => {
-    const first = Array.from(d3.union(rows.map((row) => row.parts[0].bound)));
-    const one = `In all of them ${first[0]} holds most of it.`;
-    const several = `What holds most of it changes between them: ${first.join(", ")}.`;
-    return `What the time of each ${what} is spent waiting for. ${first.length === 1 ? one : several}`;
+  says: ({ what, rows, shares }) => {
+    const beside = shares ? " All bars have the same length; their times stand beside them." : "";
+    return `Each bar is a ${what}. Its colours show what limits its time.${beside} ${mostOf(rows)}`;
   },
 };
