@@ -24,6 +24,12 @@ const crosses = ([[x0, y0], [x1, y1]], box) => {
   return near <= far;
 };
 
+// Whether two lines meet: the ends of each lie on both sides of the other.
+const meets = ([a, b], [c, d]) => {
+  const side = ([x0, y0], [x1, y1], [x, y]) => Math.sign((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0));
+  return side(a, b, c) !== side(a, b, d) && side(c, d, a) !== side(c, d, b);
+};
+
 // The free room of a drawing with these dimensions of Plot. A text may have several lines, [text].
 export const roomOf = ({ width, height, marginLeft: left, marginRight: right, marginTop: top, marginBottom: bottom }) => {
   const taken = [], texts = [], lines = [];
@@ -34,8 +40,9 @@ export const roomOf = ({ width, height, marginLeft: left, marginRight: right, ma
   const leads = ({ leader }) => !leader || !texts.some((box) => crosses(leader, box));
   const offMarks = ({ boxes }) => !boxes.some((a) => taken.some((b) => overlap(a, b)));
   const offLines = ({ boxes }) => !boxes.some((a) => lines.some((line) => crosses(line, a)));
+  const isClear = ({ leader }) => !leader || !lines.some((line) => meets(leader, line));
   // What a text that must be there gives up last comes first.
-  const wishes = [isIn, offTexts, offMarks, leads, offLines];
+  const wishes = [isIn, offTexts, offMarks, leads, offLines, isClear];
   const best = (places, must) => {
     for (let count = wishes.length; count > (must ? 0 : wishes.length - 1); --count) {
       const found = places.find((place) => wishes.slice(0, count).every((holds) => holds(place)));
@@ -73,9 +80,10 @@ const between = [-1, 1].flatMap((down) => [
 ]);
 
 // Names beside their marks, the important ones first: [{x, y, text, radius, must}]. `corners`: lines leave the marks to
-// their sides, so their corners come first. One that must be there may stand further away, at the end of a line.
+// their sides, so their corners come first. One that must be there may stand further away, at the end of a line; those
+// that have room beside their mark come before it.
 export const names = (room, wanted, { corners = false } = {}) => {
-  const nameOf = ({ x, y, text, radius = 4, must }) => {
+  const nameOf = ({ x, y, text, radius = 4 }, anywhere) => {
     const all = [text].flat(), long = Math.max(...all.map((each) => textWidth(each, size))), half = (all.length * lineHeight) / 2;
     const directions = corners ? [...oblique, ...sides] : [...sides, ...oblique];
     const place = (away) => ([right, down, anchor]) => {
@@ -88,9 +96,12 @@ export const names = (room, wanted, { corners = false } = {}) => {
       return { boxes: [box], attributes: { x: x + dx, y: y + dy, "text-anchor": anchor }, leader };
     };
     const near = directions.map(place(0)), far = (away) => [...directions, ...between].map(place(away));
-    return room.text(text, must ? [...near, ...range(10, 240, 10).flatMap(far)] : near, must);
+    return anywhere ? room.text(text, [...near, ...range(10, 240, 10).flatMap(far)], true) : room.text(text, near);
   };
-  return svg("g", { class: "labels", "aria-hidden": true }, wanted.map(nameOf));
+  const needed = wanted.filter(({ must }) => must), first = needed.map((each) => nameOf(each, false));
+  const away = needed.filter((_, index) => !first[index]).map((each) => nameOf(each, true));
+  const others = wanted.filter(({ must }) => !must).map((each) => nameOf(each, false));
+  return svg("g", { class: "labels", "aria-hidden": true }, first, away, others);
 };
 
 // A name along a slanted line from one point to another, above it or below, or on its other side: the first of `texts`

@@ -40,9 +40,20 @@ const peaksOf = ({ peaks }) => {
   const name = ([unit, same]) => same.map(({ dtype }) => dtype).join(", ") + (unit === "matrix" ? " matrix" : "");
   const rates = d3.sort(d3.group(peaks, (peak) => peak.flop_per_second), ([rate]) => -rate);
   const named = (same) => d3.groups(same, ({ unit }) => unit).map(name).join(", ");
-  const textsOf = (words, text) => [`${words}: ${text}`, `${words}: ${text.replace("FLOP/s", "")}`, text];
+  const textsOf = (words, text) => {
+    const short = text.replace("FLOP/s", ""), first = words.replace(/,.* matrix$/, " matrix").replace(/,.*/, "");
+    return [`${words}: ${text}`, `${words}: ${short}`, `${first}: ${short}`, text, short];
+  };
   return rates.map(([rate, same]) => ({ rate, texts: textsOf(named(same), format.flopRate(rate)) }));
 };
+
+// The ceilings by the time of the ops that they hold back, the one of most first: a memory level holds back the ops that
+// it bounds, a peak those bound by arithmetic right below it.
+const touchedFirst = (ceilings, places, touches) =>
+  d3.sort(ceilings, (ceiling) => -d3.sum(places, (place) => (touches(ceiling, place) ? place.share : 0)));
+const touchesPeak = (peaks) => ({ rate }, { op, y }) =>
+  op.bound === "compute" && rate === d3.min(peaks.filter((peak) => peak.rate >= y * 0.999), (peak) => peak.rate);
+const touchesLevel = ({ level }, { op }) => op.bound === level;
 
 export const rooflineDomain = (views) => {
   const places = views.flatMap(placesOf), left = d3.min(places, ({ x }) => x) / 2;
@@ -88,11 +99,15 @@ const texts = (places, levels, peaks, radius) => (_index, { x, y }, _values, fra
     return found ?? (shorter.length ? peakName({ rate, from, texts: shorter }) : undefined);
   };
   const first = names(room, named.filter(({ must }) => must));
-  return svg("g", { class: "labels" }, first, levels.map(levelName), peaks.map(peakName), names(room, named.filter(({ must }) => !must)));
+  const lasts = places.filter((place) => place.last);
+  const peakNames = touchedFirst(peaks, lasts, touchesPeak(peaks)).map(peakName);
+  const levelNames = touchedFirst(levels, lasts, touchesLevel).map(levelName);
+  return svg("g", { class: "labels" }, first, peakNames, levelNames, names(room, named.filter(({ must }) => !must)));
 };
 
 export const roofline = (view, width = 640) => {
-  const { machine, steps, domain = rooflineDomain([view]) } = view;
+  const { machine, steps, domain: whole = rooflineDomain([view]) } = view;
+  const domain = width < 500 ? { ...whole, x: [whole.x[0], whole.x[1] * 20] } : whole; // so that ceilings have room for names
   const fastest = d3.max(machine.memory, (level) => level.bytes_per_second), places = placesOf(view);
   const peaks = peaksOf(machine).map((peak) => ({ ...peak, from: Math.max(domain.x[0], peak.rate / fastest) }));
   const levels = machine.memory.map(({ level, bytes_per_second: bandwidth }) => {
