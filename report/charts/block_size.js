@@ -13,11 +13,12 @@ const isAttention = ({ op }) => /attention/.test(op);
 // Points of a study over kv_cache.block_size, op by op: [{size, lookUps, attention, rest, seconds, empty}].
 export const blockCosts = ({ points }) =>
   points.map((point) => {
-    const lookUps = d3.sum(point.ops, (op) => op.terms_seconds.look_ups);
+    const { fits } = point, lookUps = d3.sum(point.ops, (op) => op.terms_seconds.look_ups);
     const attention = d3.sum(point.ops.filter(isAttention), (op) => op.seconds);
     const inAttention = d3.sum(point.ops.filter(isAttention), (op) => op.terms_seconds.look_ups);
     return {
       size: Number(point.choices["kv_cache.block_size"]),
+      fits,
       lookUps,
       attention: attention - inAttention,
       rest: point.step_seconds - attention - (lookUps - inAttention),
@@ -116,6 +117,7 @@ export const blockSizeChart = {
     const tied = chosen ? recommendation.block_sizes?.indistinguishable : undefined, looksUp = most.lookUps > 0;
     const differ = `Other sizes change the step by ${format.signedPercent(low)} to ${format.signedPercent(high)}.`;
     const sentences = [
+      ...(all.every((point) => point.fits === false) ? ["None of these fits in memory: the times are as if they did."] : []),
       `${looksUp ? "Small blocks need more look-ups, large ones" : "Large blocks"} waste memory in the last block of each sequence.`,
       Math.max(-low, high) < 0.01 ? "All sizes take the same time within 1 %." : differ,
       ...(tied?.length > 1 ? [`${tied.join(", ")} cannot be told apart: they differ by less than 1 %, or by less than the prediction is certain of.`] : []),

@@ -20,6 +20,7 @@ def check_footprint(browser, result):
         assert abs(at(mark["transform"])[0] - place(x, result["tokens"], True)) < HALF_A_PIXEL
         assert abs(at(mark["transform"])[1] - place(y, row["kv_bytes"], True)) < HALF_A_PIXEL
     full = {each["datum"]["text"]: each["datum"]["tokens"] for each in marks if each["datum"].get("leaves")}
+    assert len(full) == len(shown) * len(result["rooms"]), full  # all that the sentence names are in the picture
     assert full["GQA, 8 KV heads: longest context on z100"] == shown["GQA"]["longest_context"]["z100"]
     assert full["MHA, 32 KV heads: longest context on k100-ai"] == shown["MHA"]["longest_context"]["k100-ai"]
     lines = [each["datum"]["bytes"] for each in data_of(browser, "#kv-footprint .room")]

@@ -13,11 +13,12 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "picture"))
 from browser import DESKTOP, PHONE, Browser  # noqa: E402
+from answer_checks import check_missed_search, check_room, check_sensitivities, check_shares
 from choice_checks import check_blocks, check_fleet, check_footprint, check_phases, check_serving_search
 from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
 from pair_checks import check_compare, check_measured, check_served, check_validate
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
-from written_commands import (measured_command, prefill_command, search_command, served_command,
+from written_commands import (measured_command, missed_search_command, prefill_command, search_command, served_command,
                               serving_search_command)
 
 PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -56,6 +57,7 @@ SECTIONS = {
     "blocks": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "block-size", "assumptions"],
     "fleet": ["throughput-latency", "decisions", "assumptions"],
     "serving_search": ["throughput-latency", "assumptions"],
+    "missed_search": ["throughput-latency", "assumptions"],
     "validate": ["predicted-measured", "assumptions"],
     "search": ["roofline", "time-by-op", "hit-rates", "heat-map", "pareto", "assumptions"],
     "served": ["time-by-bound", "predicted-measured", "kv-use", "assumptions"],
@@ -113,8 +115,10 @@ def check_study(browser, result):
     point = next(point for point in first["points"] if int(point["choices"][HEADS]) == chosen[0]["heads"]
                  and int(point["choices"][BLOCK]) == chosen[0]["block"])
     check_roofline(browser, point, result["machine_facts"]["z100"])
-    browser.evaluate("""(() => { const menu = document.querySelector("#heat-map select[data-choice='machine']");
-      menu.value = "k100-ai"; menu.dispatchEvent(new Event("change")); })()""")
+    check_room(browser, result, 16)
+    browser.evaluate("""for (const menu of document.querySelectorAll("select[data-choice='machine']")) {
+      menu.value = "k100-ai"; menu.dispatchEvent(new Event("change")); }""")
+    check_sensitivities(browser, "k100-ai", second["leans_on"])
     shown = sorted(each["datum"]["value"] for each in data_of(browser, "#heat-map .mark"))
     assert shown == sorted(point["step_seconds"] for point in second["points"])
 
@@ -148,6 +152,11 @@ def check_search(browser, result):
     chosen = [each["datum"] for each in data_of(browser, "#heat-map .chosen")]
     assert [(str(each["heads"]), str(each["block"])) for each in chosen] == [
         (best["choices"][HEADS], best["choices"][BLOCK])]
+
+
+def check_both_phases(browser, result):
+    check_phases(browser, result)
+    check_shares(browser)
 
 
 def check_prefill(browser, result):
@@ -233,8 +242,9 @@ CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": che
           "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
           "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search,
-          "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "phases": check_phases,
-          "blocks": check_blocks, "fleet": check_fleet, "serving_search": check_serving_search}
+          "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "phases": check_both_phases,
+          "blocks": check_blocks, "fleet": check_fleet, "serving_search": check_serving_search,
+          "missed_search": check_missed_search}
 
 
 def main():
@@ -242,7 +252,7 @@ def main():
         folder = pathlib.Path(name)
         commands = {**COMMANDS, "measured": measured_command(ROOT, folder), "search": search_command(folder),
                     "served": served_command(ROOT, folder), "prefill": prefill_command(folder),
-                    "serving_search": serving_search_command(folder)}
+                    "serving_search": serving_search_command(folder), "missed_search": missed_search_command(folder)}
         pages = {command: folder / f"{command}.html" for command in commands}
         results = {command: write(arguments, pages[command]) for command, arguments in commands.items()}
         check_file(pages["predict"])

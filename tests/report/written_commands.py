@@ -57,6 +57,24 @@ objective: {maximize: goodput, subject_to: {tpot_p99: "<= 120 ms"}}
     return ["study", str(scenario)]
 
 
+def missed_search_command(folder):
+    """A search of a load that no setting serves within the SLO, over block sizes that tie."""
+    scenario = folder / "missed_search.yaml"
+    scenario.write_text("""schema: dculab/scenario/1
+question: Which limits serve more chats than the card can?
+model: llama-3-8b
+machine: k100-ai
+workload: {requests: 100, prompt_tokens: 600, output_tokens: 100, arrival: poisson, requests_per_second: 8}
+slo: {ttft: 2 s, tpot: 80 ms}
+sweep:
+  engine.max_num_seqs: [4, 8, 64]
+  engine.max_num_batched_tokens: [256, 2048]
+  kv_cache.block_size: [16, 64]
+objective: {maximize: goodput, subject_to: {tpot_p99: "<= 120 ms"}}
+""", encoding="utf-8")
+    return ["study", str(scenario)]
+
+
 def served_command(root, folder):
     """A few requests, simulated and served by one core of this machine."""
     machine = folder / "server.yaml"
