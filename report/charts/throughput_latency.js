@@ -101,7 +101,7 @@ const says = (view) => {
   const sentences = [
     ...(isMissed && hasLimits(slo) ? ["No setting serves this load within the SLO."] : []), axes,
     ...(limit ? [`The shaded part keeps ${limit.text.replace(/^SLO: (.*) ([^ ]+)$/, "the SLO's $1 of $2")}.`] : []),
-    ...(view.joined ? [ofLoads(view)] : isMissed ? [ofMissed(view)] : fitting.length ? [ofFront(view, fitting)] : ["No point fits in memory."]),
+    view.joined ? ofLoads(view) : isMissed ? ofMissed(view) : fitting.length ? ofFront(view, fitting) : "No point fits in memory.",
     ...(fitting.length && missing && !view.joined ? [saysOfMissing(view, missing)] : []),
   ];
   const tied = points.find((point) => point.chosen)?.tied;

@@ -1,8 +1,9 @@
 // Where the time goes: bars of ops, of points of a sweep or of simulations, stacked and coloured by what bounds them.
 //
 // timeByBound({rows, legend, shares}, width) -> SVG
-//   rows      [{label, parts: [{name, bound, seconds}]}]; `bound` is a memory level, "compute", "latency", "launch",
-//             "host" ..., as `bound` of an op or a key of a simulation's `seconds_by_bound`; `name` may be missing
+//   rows      [{label, parts: [{name, bound, seconds}], fits}]; `bound` is a memory level, "compute", "latency", "launch",
+//             "host" ..., as `bound` of an op or a key of a simulation's `seconds_by_bound`; `name` may be missing; `fits`
+//             is false where memory has no room
 //   legend    the bounds in it, where also those without time are to be named
 //   shares    true for bars of the same length, each with its time beside it
 // timeByOp({ops, host}, width) -> SVG
@@ -34,7 +35,8 @@ export const timeByBound = ({ rows, legend, shares }, width = 640, title = "Time
     return { title: name ?? row, lines };
   };
   const bar = { x1: "from", x2: end, y: "index", fill: ({ bound }) => boundColor(bound) };
-  const text = { text: format.time, textAnchor: "start", dx: 5, fill: "var(--soft)", stroke: "var(--page)" };
+  const beside = (total, index) => (rows[index].fits === false ? "no room" : format.time(total));
+  const text = { text: beside, textAnchor: "start", dx: 5, fill: "var(--soft)", stroke: "var(--page)" };
   const axis = shares ? { label: "share of the time", text: (value) => `${Math.round(100 * value)} %` } : { label: "time", text: format.time };
   return chart({
     title, width, ...frame, right,
@@ -72,7 +74,7 @@ export const timeByOpChart = {
 const mostRows = 48, uneven = 10; // how many times as long as the shortest bar the longest may be for both to be seen
 const rowOfPoint = ({ text, ops, step_seconds: seconds, fits }) => {
   const byBound = { ...Object.fromEntries(facts.byBound(ops)), host: facts.hostOf(seconds, ops) };
-  return rowOf(fits ? text : `${text}: no room`, byBound);
+  return { ...rowOf(text, byBound), fits };
 };
 
 // Where a bar would be a sliver beside the longest, first as shares, then in time.
