@@ -107,7 +107,7 @@ const texts = (places, levels, peaks, radius) => (_index, { x, y }, _values, fra
 
 export const roofline = (view, width = 640) => {
   const { machine, steps, domain: whole = rooflineDomain([view]) } = view;
-  const domain = width < 500 ? { ...whole, x: [whole.x[0], whole.x[1] * 20] } : whole; // so that ceilings have room for names
+  const domain = width < 500 ? { ...whole, x: [whole.x[0], whole.x[1] * 3] } : whole; // so that ceilings have room for names
   const fastest = d3.max(machine.memory, (level) => level.bytes_per_second), places = placesOf(view);
   const peaks = peaksOf(machine).map((peak) => ({ ...peak, from: Math.max(domain.x[0], peak.rate / fastest) }));
   const levels = machine.memory.map(({ level, bytes_per_second: bandwidth }) => {
