@@ -23,7 +23,8 @@ Arguments run_tiny(const Arguments& more) {
 TEST_CASE("names that are not known, with those that are") {
   check_refused({"predict", "--model", "no-model", "--machine", "z100"},
                 {"'no-model'", "`dculab list models` has the "});
-  check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"}, {"'no-machine'", "`dculab list machines` has the "});
+  check_refused({"predict", "--model", "llama-2-7b", "--machine", "no-machine"},
+                {"'no-machine'", "`dculab list machines` has the "});
   check_refused({"study", "no-scenario"}, {"'no-scenario'", "`dculab list scenarios` has the "});
   check_refused({"show", "nothing"}, {"'nothing'", "`dculab list` has all names"});
   check_refused({"run", "--model", "llama-2-7b", "--prompt", "hi"}, {"llama-2-7b", "no weights"});
@@ -197,7 +198,7 @@ TEST_CASE("an emulated GPU is no machine, and --like is of a machine file") {
   check_refused({"probe", "--device", "host-gpu", "--machine-file", file}, {"--machine-file", "emulates a GPU"});
   check_refused({"probe", "--device", "host-gpu", "--like", "mi50", "--machine-file", file}, {"emulates a GPU"});
   check_refused({"probe", "--device", "hip:0", "--like", "no-machine", "--machine-file", file},
-                {"'no-machine'", "mi50"});
+                {"'no-machine'", "`dculab list machines` has the "});
   check_refused({"probe", "--device", "hip:0", "--like", "mi50"}, {"--like", "--machine-file"});
   check_refused({"probe", "--like", "mi50"}, {"--like", "for GPUs"});
   check_refused({"probe", "--device", "host-gpu", "--quick"}, {"--quick", "CPUs"});
