@@ -141,7 +141,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
 std::string unknown_command(const CLI::App& app, const std::string& name) {
   const std::string guess = suggestion(name, command_names(app));
   const std::string of = app.get_parent() == nullptr ? "" : " of " + full_name(app);
-  return "no command " + in_quotes(name) + of + "; " + (guess.empty() ? "see " + full_name(app) + " --help" : guess);
+  return "no command " + in_quotes(name) + of + "; " + (guess.empty() ? "see " : guess + " See ") + full_name(app) +
+         " --help";
 }
 
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {

@@ -56,10 +56,10 @@ TEST_CASE("the shipped study prices every point on both DCUs and recommends", "[
 
 TEST_CASE("the verdict names the block sizes that cannot be told apart, and says that KV heads are a front") {
   const std::string text = run_dculab(kStudy).out;
-  CHECK_THAT(text,
-             ContainsSubstring("→ z100, 8 KV heads: block size 16; 1, 8, 16, 32, 64 and 128 cannot be told apart") &&
-                 ContainsSubstring("→ z100: no number of KV heads is recommended, for the accuracy of llama-3-8b") &&
-                 ContainsSubstring("What fewer KV heads cost other models"));
+  CHECK_THAT(
+      text, ContainsSubstring("→ z100, 8 KV heads: block size 16; 1, 8, 32, 64 and 128 cannot be told apart from 16") &&
+                ContainsSubstring("→ z100: no number of KV heads is recommended, because the accuracy of llama-3-8b") &&
+                ContainsSubstring("What fewer KV heads cost other models"));
 }
 
 TEST_CASE("accuracy that the scenario names decides the KV heads of a sweep of steps") {
