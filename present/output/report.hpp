@@ -13,8 +13,8 @@
 
 namespace dculab::present {
 
-using config::exact_number;
 using config::counted;
+using config::exact_number;
 using config::number;
 using config::percent;
 using config::signed_percent;

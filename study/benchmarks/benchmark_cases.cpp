@@ -258,7 +258,8 @@ void require_one_server(const std::vector<BenchmarkCase>& cases) {
 std::string BenchmarkCase::title() const { return result.label.empty() ? file : file + ", " + result.label; }
 
 std::vector<BenchmarkCase> benchmark_cases(const BenchmarkQuestion& question) {
-  if (question.machine.empty()) throw InputError("--machine: name the machine that was measured, for example --machine k100-ai");
+  if (question.machine.empty())
+    throw InputError("--machine: name the machine that was measured, for example --machine k100-ai");
   std::vector<BenchmarkCase> cases;
   for (const std::string& file : files_below(question.files))
     add_cases(question, file, config::read_benchmark_file(file), cases);

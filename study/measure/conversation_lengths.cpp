@@ -44,8 +44,9 @@ std::vector<SampledConversation> sample_conversations(std::span<const config::Ex
 
 void require_some(const std::vector<SampledConversation>& sampled, const std::string& file) {
   if (sampled.empty())
-    throw InputError(file, "no conversation has a prompt and an answer of at least 4 tokens each that fit into the "
-                           "model's context");
+    throw InputError(file,
+                     "no conversation has a prompt and an answer of at least 4 tokens each that fit into the "
+                     "model's context");
 }
 
 std::vector<RecordedRequest> conversation_lengths(const ConversationRequests& asked) {
@@ -57,8 +58,7 @@ std::vector<RecordedRequest> conversation_lengths(const ConversationRequests& as
       sample_conversations(conversations, tokenizer ? &*tokenizer : nullptr, limits, asked.requests, asked.seed);
   require_some(sampled, asked.file);
   std::vector<RecordedRequest> lengths;
-  for (const SampledConversation& each : sampled)
-    lengths.push_back({{}, each.prompt_tokens, each.answer_tokens});
+  for (const SampledConversation& each : sampled) lengths.push_back({{}, each.prompt_tokens, each.answer_tokens});
   return lengths;
 }
 

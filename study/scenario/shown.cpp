@@ -94,7 +94,8 @@ void refuse_set(const ShowChoices& choices, const char* shown) {
 // "; did you mean 'k100-ai'?", of everything that is shipped.
 [[nodiscard]] std::string that_may_be_meant(const std::string& what) {
   std::vector<std::string> names = machine_names();
-  for (const auto& more : {stack_names(), model_names(), scenario_names()}) names.insert(names.end(), more.begin(), more.end());
+  for (const auto& more : {stack_names(), model_names(), scenario_names()})
+    names.insert(names.end(), more.begin(), more.end());
   const std::string guess = suggestion(what, names);
   return "; " + (guess.empty() ? "`dculab list` has all names" : guess);
 }
