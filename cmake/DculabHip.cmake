@@ -18,11 +18,11 @@ find_library(AMDHIP64 amdhip64 HINTS ${rocm_libraries} ${hip_libraries} REQUIRED
 # The tools beside hipcc's clang.
 find_path(DCULAB_HIP_LLVM clang-offload-bundler PATHS ${rocm_tools} /usr/lib/llvm-15/bin /opt/rocm/llvm/bin NO_DEFAULT_PATH REQUIRED)
 
-# Whether hipcc compiles for the target. Compilers know those of their time: Debian 12's no gfx942, AMD's no DCU's.
-function(dculab_hip_knows architecture result)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/known.hip)
-  file(WRITE ${source} "#include <hip/hip_runtime.h>\n__global__ void nothing() {}\n")
-  execute_process(COMMAND ${HIPCC} --offload-arch=${architecture} --cuda-device-only -c ${source} -o ${source}.o
+# Whether hipcc compiles a text for the target.
+function(dculab_hip_compiles text architecture result)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/asked.hip)
+  file(WRITE ${source} "${text}")
+  execute_process(COMMAND ${HIPCC} -std=c++20 --offload-arch=${architecture} --cuda-device-only -c ${source} -o ${source}.o
                   RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   if(failed)
     set(${result} FALSE PARENT_SCOPE)
@@ -30,6 +30,11 @@ function(dculab_hip_knows architecture result)
     set(${result} TRUE PARENT_SCOPE)
   endif()
 endfunction()
+
+# Whether hipcc knows the target. Compilers know those of their time: Debian 12's no gfx942, AMD's no DCU's.
+macro(dculab_hip_knows architecture result)
+  dculab_hip_compiles("#include <hip/hip_runtime.h>\n__global__ void nothing() {}\n" ${architecture} ${result})
+endmacro()
 
 # Left empty: all that hipcc knows of the GPUs with waves of 64 lanes that machine files describe.
 set(DCULAB_HIP_ARCHITECTURES "" CACHE STRING "GPUs that the HIP kernels are compiled for; empty: those that hipcc knows")
@@ -61,9 +66,8 @@ if(DCULAB_WERROR)
 endif()
 
 # Whether hipcc knows the target and AMD's matrix instructions for it.
-function(dculab_hip_has_mfma architecture result)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/has_mfma.hip)
-  file(WRITE ${source} "
+macro(dculab_hip_has_mfma architecture result)
+  dculab_hip_compiles("
 #include <hip/hip_runtime.h>
 using Half4 = _Float16 __attribute__((ext_vector_type(4)));
 using Short4 = short __attribute__((ext_vector_type(4)));
@@ -72,15 +76,8 @@ __global__ void multiply(Half4 a, Short4 b, Float16* sums) {
   *sums = __builtin_amdgcn_mfma_f32_32x32x8f16(a, a, *sums, 0, 0, 0);
   *sums = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(b, b, *sums, 0, 0, 0);
 }
-")
-  execute_process(COMMAND ${HIPCC} -std=c++20 --offload-arch=${architecture} --cuda-device-only -c ${source} -o ${source}.o
-                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-  if(failed)
-    set(${result} FALSE PARENT_SCOPE)
-  else()
-    set(${result} TRUE PARENT_SCOPE)
-  endif()
-endfunction()
+" ${architecture} ${result})
+endmacro()
 
 # Of gfx908 and gfx90a it is known (kernels/gpu/matrix_core.hpp); DCUs with matrix units are asked for.
 foreach(architecture gfx928 gfx936)
