@@ -24,28 +24,29 @@ enum class ValueKind : std::uint8_t {
   scalar     // a text, a number or a flag, as another key says
 };
 
-struct FileKey;
-
+// The value of a key; a map's keys have values again, which is why FileKey lies inside.
 struct FileValue {
+  struct Key {
+    std::string key;        // as a reader says it: "block_size"; of many keys "<dtype>"
+    std::string pattern{};  // of many keys: a regular expression
+    std::string meaning{};
+    bool is_required = false;
+    std::string standard{};           // what holds where it is left out, as a file would say it
+    std::string absent{};             // the same in words, where a file could not say it
+    std::vector<FileValue> values{};  // any of these
+  };
+
   ValueKind kind = ValueKind::text;
   Bounds bounds{};     // of numbers, and of quantities in `unit`
   std::string unit{};  // "s", "B/s", "share", "tokens"; empty where it says nothing
   std::vector<std::string> words{};
   std::vector<FileValue> items{};
-  std::vector<FileKey> keys{};
+  std::vector<Key> keys{};
   std::vector<std::string> one_of{};  // keys of which one at least must be there
   std::string title{};                // of a document, where there are several kinds
 };
 
-struct FileKey {
-  std::string key;        // as a reader says it: "block_size"; of many keys "<dtype>"
-  std::string pattern{};  // of many keys: a regular expression
-  std::string meaning{};
-  bool is_required = false;
-  std::string standard{};           // what holds where it is left out, as a file would say it
-  std::string absent{};             // the same in words, where a file could not say it
-  std::vector<FileValue> values{};  // any of these
-};
+using FileKey = FileValue::Key;
 
 [[nodiscard]] inline FileValue any_scalar() { return {.kind = ValueKind::scalar}; }
 

@@ -120,7 +120,7 @@ void set_figures(sim::Machine& machine, std::span<const Node> figures, ProblemLi
   if (changes.empty()) return;
   MapReader reader(nullptr, "machine", problems);
   // What figures follow before what follows, so that a figure that is set too has the last word.
-  std::ranges::stable_partition(changes, sim::is_driver, &Node::key);
+  std::stable_partition(changes.begin(), changes.end(), [](const Node& change) { return sim::is_driver(change.key); });
   for (const Node& change : changes) set_figure(machine, reader, change);
   if (!problems.empty()) return;
   note_redesign(machine, changes);

@@ -39,15 +39,15 @@ constexpr std::array<Choice<Stated>, 5> kStatedWords{{{"true", Stated::yes},
 [[nodiscard]] std::map<std::string, Seconds> take_rivals(Node& row, ProblemList& problems) {
   std::map<std::string, Seconds> predicted;
   const auto is_rivals = [](const Node& cell) { return cell.key.starts_with(kRivalColumn); };
-  const auto rest = std::ranges::stable_partition(row.children, [&](const Node& cell) { return !is_rivals(cell); });
   MapReader reader(&row, "", problems);
-  for (const Node& cell : rest) {
+  for (const Node& cell : row.children) {
+    if (!is_rivals(cell)) continue;
     double milliseconds = 0;
     reader.read(cell, milliseconds, kServedMilliseconds);
     if (!predicted.emplace(cell.key.substr(kRivalColumn.size()), Seconds(milliseconds / 1e3)).second)
       problems.add(cell, cell.key + ": stands twice");
   }
-  row.children.erase(rest.begin(), rest.end());
+  std::erase_if(row.children, is_rivals);
   return predicted;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "config/figure_keys.hpp"
 #include "config/key_writer.hpp"
@@ -47,12 +48,14 @@ void give_layer_kinds(Node& step) {
   std::vector<std::string_view> of_model = names_of<ModelKeys>();
   std::erase_if(of_model,
                 [](std::string_view key) { return key == "layer_kinds" || key == "layers" || key == "kv_sources"; });
-  const auto middle = std::ranges::stable_partition(
-      model->children, [&](const Node& child) { return std::ranges::find(of_model, child.key) != of_model.end(); });
+  const auto end = model->children.end();
+  const auto middle = std::stable_partition(model->children.begin(), end, [&](const Node& child) {
+    return std::ranges::find(of_model, child.key) != of_model.end();
+  });
   Node kind = map_node(), kinds = list_node();
   kind.place = kinds.place = model->place;
-  std::ranges::move(middle, std::back_inserter(kind.children));
-  model->children.erase(middle.begin(), middle.end());
+  std::move(middle, end, std::back_inserter(kind.children));
+  model->children.erase(middle, end);
   kinds.children.push_back(std::move(kind));
   set_member(*model, "layer_kinds", std::move(kinds));
 }

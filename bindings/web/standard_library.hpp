@@ -177,12 +177,6 @@ template <class Range, class Iterator>
 constexpr void nth_element(Range&& range, Iterator nth) {
   std::nth_element(ranges::begin(range), nth, ranges::end(range));
 }
-// From where the condition is false to the end.
-template <class Range, class Condition, class Projection = identity>
-auto stable_partition(Range&& range, Condition condition, Projection projection = {}) {
-  const auto end = ranges::end(range);
-  return subrange(std::stable_partition(ranges::begin(range), end, web::projected(condition, projection)), end);
-}
 template <class Range, class Value, class Comparison = less, class Projection = identity>
 constexpr auto upper_bound(Range&& range, const Value& value, Comparison comparison = {}, Projection projection = {}) {
   return std::upper_bound(ranges::begin(range), ranges::end(range), value, [&](const auto& sought, auto&& element) {
@@ -238,13 +232,4 @@ constexpr auto min(Range&& range, Comparison comparison = {}, Projection project
 
 }  // namespace ranges
 
-namespace views {
-
-template <class Range>
-constexpr auto reverse(Range&& range) {
-  return ranges::subrange(std::make_reverse_iterator(ranges::end(range)),
-                          std::make_reverse_iterator(ranges::begin(range)));
-}
-
-}  // namespace views
 }  // namespace std

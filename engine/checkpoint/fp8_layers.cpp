@@ -45,7 +45,9 @@ struct BlockShifts {
 
 void require_values(const Checkpoint& checkpoint, const TensorSlot& slot) {
   const auto [tensor, file] = checkpoint.find(slot.name);
-  const auto refuse = [&](const std::string& what) { throw InputError(file, "tensor '" + slot.name + "' " + what); };
+  const auto refuse = [&, file = file](const std::string& what) {
+    throw InputError(file, "tensor '" + slot.name + "' " + what);
+  };
   if (tensor == nullptr) return refuse("is missing; config.json asks for it");
   if (tensor->dtype != "F8_E4M3")
     refuse("has dtype " + shortened(tensor->dtype) + ", but quantization_config makes it F8_E4M3");

@@ -73,22 +73,24 @@ void set_ranks(Population& population) {
 
 // How far the neighbours of a front are apart, in groups and in error; its ends stay whatever happens. In a front both
 // orders are the same, backwards.
+void set_crowding(std::vector<Individual*>& front) {
+  std::ranges::stable_sort(front, {}, &Individual::groups);
+  const auto range = [&front](auto value) { return std::max(value(*front.back()) - value(*front.front()), 1e-300); };
+  const auto groups = [](const Individual& each) { return static_cast<double>(each.groups); };
+  const auto error = [](const Individual& each) { return -each.error; };
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    const bool is_end = i == 0 || i + 1 == front.size();
+    front[i]->crowding = std::numeric_limits<double>::infinity();
+    if (is_end) continue;
+    front[i]->crowding = (groups(*front[i + 1]) - groups(*front[i - 1])) / range(groups) +
+                         (error(*front[i + 1]) - error(*front[i - 1])) / range(error);
+  }
+}
+
 void set_crowding(Population& population) {
   std::map<int, std::vector<Individual*>> fronts;
   for (Individual& each : population) fronts[each.rank].push_back(&each);
-  for (auto& [rank, front] : fronts) {
-    std::ranges::stable_sort(front, {}, &Individual::groups);
-    const auto range = [&](auto value) { return std::max(value(*front.back()) - value(*front.front()), 1e-300); };
-    const auto groups = [](const Individual& each) { return static_cast<double>(each.groups); };
-    const auto error = [](const Individual& each) { return -each.error; };
-    for (std::size_t i = 0; i < front.size(); ++i) {
-      const bool is_end = i == 0 || i + 1 == front.size();
-      front[i]->crowding = std::numeric_limits<double>::infinity();
-      if (is_end) continue;
-      front[i]->crowding = (groups(*front[i + 1]) - groups(*front[i - 1])) / range(groups) +
-                           (error(*front[i + 1]) - error(*front[i - 1])) / range(error);
-    }
-  }
+  for (auto& [rank, front] : fronts) set_crowding(front);
 }
 
 class Search {
@@ -196,8 +198,8 @@ class Search {
 
   Population survivors(Population population) const {
     std::ranges::stable_sort(population, {}, &Individual::labels);
-    const auto copies = std::ranges::unique(population, {}, &Individual::labels);
-    population.erase(copies.begin(), copies.end());
+    const auto has_same_labels = [](const Individual& a, const Individual& b) { return a.labels == b.labels; };
+    population.erase(std::unique(population.begin(), population.end(), has_same_labels), population.end());
     set_ranks(population);
     set_crowding(population);
     std::ranges::stable_sort(population, is_fitter);

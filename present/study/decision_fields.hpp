@@ -7,6 +7,7 @@
 
 #include "fields/field_list.hpp"
 #include "present/values/verdict_text.hpp"
+#include "sim/calibration/confidence.hpp"
 #include "sim/study/recommend.hpp"
 #include "study/decide/batched_tokens.hpp"
 #include "study/decide/serving_decision.hpp"

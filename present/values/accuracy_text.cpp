@@ -1,6 +1,5 @@
 #include "present/values/accuracy_text.hpp"
 
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +13,9 @@ Table elsewhere_table() {
   table.title = "What fewer KV heads cost other models";
   table.columns = {"model", "metric", "KV heads", "accuracy loss"};
   for (const study::PublishedLosses& published : study::published_losses())
-    for (const auto& [heads, loss] : std::views::reverse(published.by_kv_heads))
-      table.rows.push_back({published.model, published.metric, std::to_string(heads), signed_percent(loss, 2)});
+    for (auto loss = published.by_kv_heads.rbegin(); loss != published.by_kv_heads.rend(); ++loss)
+      table.rows.push_back(
+          {published.model, published.metric, std::to_string(loss->first), signed_percent(loss->second, 2)});
   table.notes = {
       "As published (scenarios/accuracy/published.csv). They differ too much to decide for another model unasked: "
       "--set accuracy.model=NAME takes one of them, accuracy.file=FILE figures of your own."};

@@ -156,7 +156,8 @@ std::vector<StepPlan> DraftWork::plan(std::span<const DraftTask> tasks) const {
   }
   if (first.sequences.empty()) return steps;
   // Prompts come first, as in every step.
-  std::ranges::stable_partition(first.sequences, [](const auto& slice) { return slice.phase == Phase::prefill; });
+  std::stable_partition(first.sequences.begin(), first.sequences.end(),
+                        [](const auto& slice) { return slice.phase == Phase::prefill; });
   steps.emplace_back().batch = std::move(first);
   for (int depth = 1; has_cache(); ++depth) {
     Batch level = next_level(rounds, depth);

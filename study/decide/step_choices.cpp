@@ -124,7 +124,7 @@ std::vector<bool> speed_front(std::span<const Evaluated> evaluated) {
 
 std::vector<int> by_preference(std::vector<int> block_sizes, int usual) {
   std::ranges::sort(block_sizes);
-  std::ranges::stable_partition(block_sizes, [usual](int size) { return size == usual; });
+  std::stable_partition(block_sizes.begin(), block_sizes.end(), [usual](int size) { return size == usual; });
   return block_sizes;
 }
 

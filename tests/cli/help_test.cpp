@@ -91,7 +91,7 @@ TEST_CASE("the examples of help work where a user types them", "[once]") {
   std::vector<std::string> examples = examples_of(run_dculab({}).out);
   std::vector<Arguments> commands = all_commands();
   const auto makes_inputs = [](const Arguments& command) { return command[0] == "probe" || command[0] == "bench"; };
-  std::ranges::stable_partition(commands, makes_inputs);
+  std::stable_partition(commands.begin(), commands.end(), makes_inputs);
   for (Arguments command : commands) {
     command.emplace_back("--help");
     for (std::string& example : examples_of(run_dculab(command).out)) examples.push_back(std::move(example));
