@@ -4,6 +4,7 @@ import { blockSizeChart } from "./charts/block_size.js";
 import { decisionsChart } from "./charts/decisions.js";
 import { heatMapChart } from "./charts/heat_map.js";
 import { hitRatesChart } from "./charts/hit_rates.js";
+import { intensityChart } from "./charts/intensity.js";
 import { interactivityChart } from "./charts/interactivity.js";
 import { kvFootprintChart } from "./charts/kv_footprint.js";
 import { kvUseChart } from "./charts/kv_use.js";
@@ -21,9 +22,9 @@ import { switchThemes } from "./theme.js";
 export { svgText } from "./export.js";
 
 const charts = [
-  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, blockSizeChart, kvFootprintChart,
-  throughputLatencyChart, interactivityChart, paretoChart, predictedMeasuredChart, kvUseChart, decisionsChart,
-  assumptionsChart,
+  rooflineChart, timeByOpChart, timeByBoundChart, hitRatesChart, heatMapChart, blockSizeChart, intensityChart,
+  kvFootprintChart, throughputLatencyChart, interactivityChart, paretoChart, predictedMeasuredChart, kvUseChart,
+  decisionsChart, assumptionsChart,
 ];
 
 const find = (id) => document.getElementById(id);

@@ -105,7 +105,7 @@ void add_tables(CLI::App& app) {
   };
   const auto [intensity, intensity_choices] =
       add("intensity", "FLOP, bytes and FLOP/byte of every op of a layer", report_intensity);
-  add_output_options(*intensity, intensity_choices->output);
+  add_report_options(*intensity, intensity_choices->output);
   add_examples(*intensity, {"dculab tables intensity --model llama-3-8b --phase decode --tokens 2048"});
   intensity->add_option("--phase", intensity_choices->phase, "prefill or decode")
       ->check(CLI::IsMember({"prefill", "decode"}));

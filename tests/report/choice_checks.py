@@ -27,6 +27,16 @@ def check_footprint(browser, result):
     assert lines == [room["kv_bytes"] for room in result["rooms"]] and len(lines) == 2
 
 
+def check_intensity(browser, result):
+    """A dot for each op that moves something, and the layer's line."""
+    shown = [row for row in result["rows"] if row["intensity"]]
+    marks, x = data_of(browser, "#intensity .mark"), axis(browser, "intensity", "x")
+    assert [mark["datum"]["op"] for mark in marks] == [row["op"] for row in shown] and len(marks) > 5
+    for mark, row in zip(marks, shown, strict=True):
+        assert abs(at(mark["transform"])[0] - place(x, row["intensity"], True)) < HALF_A_PIXEL
+    assert [each["datum"]["intensity"] for each in data_of(browser, "#intensity .layer")] == [result["total"]["intensity"]]
+
+
 def check_phases(browser, result):
     """Both phases in one drawing, at DRAM alone; each is a view of its own too."""
     options = browser.evaluate("""Array.from(document.querySelector("#roofline select[data-choice='phase']").options,

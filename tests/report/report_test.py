@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "picture"))
 from browser import DESKTOP, PHONE, Browser  # noqa: E402
 from answer_checks import check_missed_search, check_room, check_sensitivities, check_shares
-from choice_checks import check_blocks, check_fleet, check_footprint, check_phases, check_serving_search
+from choice_checks import check_blocks, check_fleet, check_footprint, check_intensity, check_phases, check_serving_search
 from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
 from pair_checks import check_compare, check_measured, check_served, check_validate
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
@@ -37,6 +37,7 @@ COMMANDS = {
     "validate": ["validate", "--points", "tests/data/published_points.csv"],
     "footprint": ["tables", "footprint", "--model", "llama-3-8b", "--tokens", "2000", "--batch", "16", "--machine", "z100",
                   "k100-ai"],
+    "intensity": ["tables", "intensity", "--model", "llama-3-8b", "--phase", "decode", "--lecture"],
     "phases": ["study", "tutorial/prefill_and_decode"],
     "blocks": ["study", "block_size", "--set", "machines=[a100-80gb-sxm]", "--stack", "vllm"],
     "fleet": ["recommend", "--model", "llama-3-8b", "--machine", "k100-ai", "--stack", "vllm", "--requests-per-second", "5",
@@ -53,6 +54,7 @@ SECTIONS = {
     "preemptions": ["time-by-bound", "kv-use", "assumptions"],
     "recommend": ["throughput-latency", "decisions", "assumptions"],
     "footprint": ["kv-footprint"],
+    "intensity": ["intensity"],
     "phases": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "assumptions"],
     "blocks": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "block-size", "assumptions"],
     "fleet": ["throughput-latency", "decisions", "assumptions"],
@@ -242,7 +244,8 @@ CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": che
           "compare": check_compare,
           "simulate": check_simulate, "preemptions": check_preemptions,
           "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search,
-          "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "phases": check_both_phases,
+          "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "intensity": check_intensity,
+          "phases": check_both_phases,
           "blocks": check_blocks, "fleet": check_fleet, "serving_search": check_serving_search,
           "missed_search": check_missed_search}
 
