@@ -65,6 +65,9 @@ std::optional<Seconds> time_of_day(std::string_view text) {
   return Seconds(86400.0 * static_cast<double>(days) + 3600 * hour + 60 * minute + second + fraction);
 }
 
+// A request that failed has no answer, and is left out.
+bool is_zero(const Node* answer) { return answer != nullptr && (answer->text == "0" || answer->text == "0.0"); }
+
 std::optional<RecordedRequest> read_azure(const Node& row, ProblemList& problems) {
   RecordedRequest request;
   MapReader reader(&row, "", problems);
@@ -75,6 +78,7 @@ std::optional<RecordedRequest> read_azure(const Node& row, ProblemList& problems
     else
       problems.add(*time, "TIMESTAMP: " + in_quotes(time->text) + " is no date and time: 2023-11-16 18:17:03.97");
   }
+  if (is_zero(reader.required("GeneratedTokens"))) return std::nullopt;
   read_tokens(reader, "ContextTokens", "GeneratedTokens", request);
   return request;
 }
@@ -85,8 +89,7 @@ std::optional<RecordedRequest> read_burst_gpt(const Node& row, ProblemList& prob
   double time = 0;
   reader.required("Timestamp", time, between(0, kLatest));
   request.arrival = Seconds(time);
-  const Node* answer = reader.required("Response tokens");
-  if (answer != nullptr && (answer->text == "0" || answer->text == "0.0")) return std::nullopt;
+  if (is_zero(reader.required("Response tokens"))) return std::nullopt;
   read_tokens(reader, "Request tokens", "Response tokens", request);
   return request;
 }

@@ -23,13 +23,14 @@ constexpr const char* kNsysKernels =
 
 class Database {
  public:
-  Database(const std::string& file, const std::string& text) : file_(file) {
+  Database(const std::string& file, const std::string& text) : file_(file), journalled_(without_wal(text)) {
+    const std::string& whole = journalled_.empty() ? text : journalled_;
     sqlite3* opened = nullptr;
     const int status = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, nullptr);
     database_.reset(opened);
     if (status != SQLITE_OK) fail();
-    auto* bytes = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data()));  // which SQLite does not write
-    const auto size = static_cast<sqlite3_int64>(text.size());
+    auto* bytes = reinterpret_cast<unsigned char*>(const_cast<char*>(whole.data()));  // which SQLite does not write
+    const auto size = static_cast<sqlite3_int64>(whole.size());
     if (sqlite3_deserialize(opened, "main", bytes, size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) fail();
     sqlite3_progress_handler(opened, kStepsBetweenLooks, &Database::look, &looks_);
   }
@@ -64,6 +65,16 @@ class Database {
   }
 
  private:
+  // A copy that is not in WAL mode (versions 2 in its header, sqlite.org/fileformat2.html), which no database in memory
+  // can be; empty where the text is not.
+  [[nodiscard]] static std::string without_wal(const std::string& text) {
+    constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
+    if (text.size() <= kReadVersion || text[kReadVersion] != 2) return {};
+    std::string copy = text;
+    copy[kWriteVersion] = copy[kReadVersion] = 1;
+    return copy;
+  }
+
   static int look(void* looks) { return ++*static_cast<int*>(looks) > kMostLooks ? 1 : 0; }
 
   [[noreturn]] void fail() const {
@@ -72,6 +83,7 @@ class Database {
   }
 
   const std::string& file_;
+  std::string journalled_;  // lives as long as the database
   std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, &sqlite3_close};
   int looks_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "config/csv_text.hpp"
@@ -169,7 +170,12 @@ Profile read_profile(const std::string& file, const std::string& text, Profiler 
 }
 
 Profile read_profile_file(const std::string& path, Profiler profiler) {
-  return read_profile(path, files::unpacked(path, files::read_text(path, kLargestProfile), kLargestProfile), profiler);
+  const std::string text = files::unpacked(path, files::read_text(path, kLargestProfile), kLargestProfile);
+  std::error_code error;
+  if (is_database(text) && std::filesystem::file_size(path + "-wal", error) > 0 && !error)
+    throw InputError(path, "does not hold all that was recorded: the rest is in " + path +
+                               "-wal; write it back with: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'");
+  return read_profile(path, text, profiler);
 }
 
 }  // namespace dculab::config

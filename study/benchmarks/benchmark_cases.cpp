@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "config/benchmarks/benchmark_file.hpp"
@@ -203,6 +204,19 @@ void prepare_served(const BenchmarkQuestion& question, BenchmarkCase& each) {
                                            sizes.output_tokens);
 }
 
+// One prompt, decode steps of one sequence, or steps behind a prompt, timed together.
+[[nodiscard]] sim::MeasuredRun llama_bench_run(const sim::Server& server, const BenchmarkResult& result) {
+  int cached = result.prefix_tokens.value_or(0);
+  sim::MeasuredRun run;
+  if (result.prompt_tokens) run = sim::prefill(server, rounded(*result.prompt_tokens), cached);
+  if (!result.output_tokens) return run;
+  if (result.prompt_tokens) cached += rounded(*result.prompt_tokens);
+  sim::MeasuredRun decode = sim::decode(server, 1, cached + 1, cached + rounded(*result.output_tokens));
+  std::ranges::move(decode.steps, std::back_inserter(run.steps));
+  run.amount += decode.amount;
+  return run;
+}
+
 void prepare_llama_bench(const BenchmarkQuestion& question, BenchmarkCase& each) {
   const BenchmarkResult& result = each.result;
   if (!question.set.empty()) throw InputError(each.file, "--set: llama-bench's rows state their options; leave it out");
@@ -212,8 +226,6 @@ void prepare_llama_bench(const BenchmarkQuestion& question, BenchmarkCase& each)
   point.weights = result.weights;
   point.kv_dtype = result.kv_cache_dtype;
   const bool is_prompt = result.prompt_tokens.has_value();
-  if (is_prompt && result.output_tokens)
-    throw InputError(each.file, result.label + ": prompts and steps timed together are not predicted");
   point.kind = is_prompt ? config::PointKind::prefill_rate : config::PointKind::decode_rate;
   if (is_prompt) point.context_tokens = result.max_num_batched_tokens;
   sim::Machine machine = resolve_machine(question.machine);
@@ -221,9 +233,7 @@ void prepare_llama_bench(const BenchmarkQuestion& question, BenchmarkCase& each)
   const std::vector<sim::Stack> stacks = shipped_stacks();
   machine = as_run_by(find_software(point.software, machine, stacks), std::move(machine), stacks);
   const sim::Server server = published_server(point, machine);
-  const int depth = result.prefix_tokens.value_or(0);
-  each.measured_run = is_prompt ? sim::prefill(server, rounded(*result.prompt_tokens), depth)
-                                : sim::decode(server, 1, depth + 1, depth + rounded(*result.output_tokens));
+  each.measured_run = llama_bench_run(server, result);
   each.server.machine = std::move(machine);
   each.server.model = server.model;
   each.server.options = server.options;

@@ -5,7 +5,7 @@
 //                            (--request-rate, --burstiness), and no more at once than --max-concurrency
 //   vllm bench latency,      all requests submitted at once, until the last ends
 //   throughput
-//   llama-bench              one prompt, or decode steps of one sequence
+//   llama-bench              one prompt, decode steps of one sequence, or those behind a prompt, timed together
 #pragma once
 
 #include <optional>

@@ -95,6 +95,33 @@ TEST_CASE("foreign results are predicted with what their files say", "[main]") {
   CHECK(llama.at("figures").at(1).at("metric") == "decode_tokens_per_second");
 }
 
+TEST_CASE("steps that llama-bench timed behind a prompt take as long as the prompt and they", "[main]") {
+  const Folder folder;
+  const auto row = [](int prompt, int output, int depth) {
+    return Json{{"n_prompt", prompt},
+                {"n_gen", output},
+                {"n_depth", depth},
+                {"avg_ts", 100},
+                {"type_k", "f16"},
+                {"type_v", "f16"},
+                {"n_ubatch", 512},
+                {"gpu_info", "NVIDIA A100"},
+                {"backends", "CUDA"},
+                {"split_mode", "layer"},
+                {"devices", "auto"},
+                {"n_gpu_layers", 99},
+                {"model_type", "qwen2 7B Q4_K - Medium"},
+                {"model_filename", "qwen2.gguf"}};
+  };
+  folder.write("rows.json", Json::array({row(512, 0, 0), row(0, 128, 512), row(512, 128, 0)}).dump());
+  const Json figures =
+      run_for_json({"validate", folder.path("rows.json"), "--machine", "a100-40gb", "--model", "qwen2.5-7b"})
+          .at("figures");
+  const auto rate = [&figures](int index) { return figures.at(index).at("predicted").get<double>(); };
+  CHECK(figures.at(2).at("metric") == "total_tokens_per_second");
+  CHECK(640 / rate(2) == Approx(512 / rate(0) + 128 / rate(1)));
+}
+
 TEST_CASE("files of other kinds are named, with what takes them", "[main]") {
   const std::string database = kForeign + "profiles/SYNTH_nsys_gh200_vllm_250kernels.sqlite";
   check_refused({"validate", database, "--machine", "z100"}, {"SQLite database", "dculab import"});

@@ -1,7 +1,10 @@
 // Tables of kernels as each profiler lays them out; tests/data/profiles has whole files.
 #include "config/profile/profile_file.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include "core/error.hpp"
 #include "fields/node.hpp"
@@ -163,10 +166,22 @@ TEST_CASE("databases of rocprofv3 and of nsys hold kernels") {
   CHECK_THROWS_WITH(foreign("SYNTH_nsys_gh200_vllm_250kernels.sqlite", Profiler::rocprofv3),
                     ContainsSubstring("is a profile of nsys, not of rocprofv3"));
 
-  const std::string whole = files::read_text(
+  std::string whole = files::read_text(
       DCULAB_SOURCE_DIR "/tests/data/foreign/profiles/rocpd_schema3.0.0_mi350_120dispatches_results.db", 1 << 20);
   CHECK_THAT(refusal_of_profile(whole.substr(0, 5000)), ContainsSubstring("is an SQLite database"));
   CHECK_THAT(refusal_of_profile(whole.substr(0, 16)), ContainsSubstring("is an SQLite database"));
+
+  whole[18] = whole[19] = 2;  // as a writer in WAL mode leaves it
+  CHECK(read_profile("w.db", whole, Profiler::automatic).kernels.size() == 120);
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("dculab-wal-" + std::to_string(::getpid()) + ".db")).string();
+  std::ofstream(file, std::ios::binary) << whole;
+  CHECK(read_profile_file(file, Profiler::automatic).kernels.size() == 120);
+  std::ofstream(file + "-wal") << "changes";
+  CHECK_THROWS_WITH(read_profile_file(file, Profiler::automatic),
+                    ContainsSubstring("the rest is in") && ContainsSubstring("wal_checkpoint"));
+  std::filesystem::remove(file);
+  std::filesystem::remove(file + "-wal");
 }
 
 TEST_CASE("JSON that is no trace of a profiler is refused") {

@@ -85,6 +85,10 @@ TEST_CASE("times of day keep their fraction, through midnight") {
                                            "2023-12-31 23:59:59.7500000,10,2\r\n2024-01-01 00:00:00+00:00,11,3\r\n");
   REQUIRE(requests.size() == 2);
   CHECK(requests[1].arrival.value() == Approx(0.25));
+  CHECK(read_request_trace("t.csv",
+                           "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,10,0\n"
+                           "2024-01-01 00:00:01,11,3\n")
+            .size() == 1);  // the other was not answered
   CHECK_THROWS_WITH(read_request_trace("t.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n"),
                     ContainsSubstring("t.csv:2") && ContainsSubstring("'yesterday' is no date and time"));
 }
