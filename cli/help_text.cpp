@@ -8,9 +8,7 @@ namespace dculab::cli {
 namespace {
 
 constexpr const char* kBeginning =
-    "dculab predicts how fast an LLM runs on a Hygon DCU or another GPU, what limits it, and which settings to\n"
-    "serve it with. Predictions take a second and need no GPU.\n"
-    "\n"
+    "\n\n"
     "Start with\n"
     "  dculab list\n"
     "  dculab predict --model llama-3-8b --machine k100-ai --stack vllm\n"
@@ -67,7 +65,7 @@ void add_examples(CLI::App& command, std::initializer_list<const char*> lines) {
 
 std::string overview(const CLI::App& app) {
   const CLI::Formatter formatter;
-  return kBeginning + formatter.make_subcommands(&app, CLI::AppFormatMode::Normal) + kEnd;
+  return std::string(kPurpose) + kBeginning + formatter.make_subcommands(&app, CLI::AppFormatMode::Normal) + kEnd;
 }
 
 }  // namespace dculab::cli

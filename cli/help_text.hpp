@@ -10,6 +10,10 @@ class App;
 
 namespace dculab::cli {
 
+inline constexpr const char* kPurpose =
+    "dculab predicts how fast an LLM runs on a Hygon DCU or another GPU, what limits it, and which settings to\n"
+    "serve it with. Predictions take a second and need no GPU.";
+
 // Of the program and of every command that is added to it from now on.
 void set_help_text(CLI::App& app);
 

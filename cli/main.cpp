@@ -26,9 +26,7 @@ void print_answer(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run_program(int argc, char* argv[]) {
-  CLI::App app{
-      "How fast will this LLM run on that machine, what holds it back, and which GQA group size and KV block\n"
-      "size should it use? dculab runs LLM inference and predicts its time on machines described in YAML."};
+  CLI::App app{dculab::cli::kPurpose};
   app.name("dculab");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", std::string("dculab ") + dculab::version());

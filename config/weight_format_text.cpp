@@ -50,6 +50,7 @@ constexpr NamedFormat kNamed[] = {
 WeightFormat parse_weight_format(const std::string& text) {
   for (const NamedFormat& named : kNamed)
     if (named.text == text) return named.format;
+  if (text == "awq" || text == "gptq") return {Dtype::int4, kGptqGroup};  // as the programs call it
   std::string_view rest = text;
   const int group = take_group(rest);
   const bool gptq = rest.starts_with(kGptq);
@@ -59,8 +60,8 @@ WeightFormat parse_weight_format(const std::string& text) {
       gptq && (dtype == Dtype::int2 || dtype == Dtype::int3 || dtype == Dtype::int4 || dtype == Dtype::int8);
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
     throw InputError(in_quotes(text) +
-                     " is not a weight format; write a dtype such as bf16, or gptq-int4, gptq-int4-g32, mxfp4, nf4, "
-                     "nf4-double, llm-int8");
+                     " is not a weight format; write a dtype such as bf16, or awq, gptq-int4, gptq-int4-g32, mxfp4, "
+                     "nf4, nf4-double, llm-int8");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
 }
 

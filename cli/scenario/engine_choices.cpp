@@ -19,7 +19,7 @@ Dtype parse_dtype_option(const char* option, const std::string& text, const char
 }
 
 Dtype parse_kv_dtype_option(const char* option, const std::string& text) {
-  const auto dtype = parse_dtype(text);
+  const auto dtype = parse_dtype(kv_format_word(text));
   if (!dtype || !is_kv_format(*dtype))
     throw InputError(std::string(option) + ": '" + text + "' is no format of a KV cache; use one of " +
                      kv_format_names());
@@ -32,7 +32,7 @@ std::string kv_dtypes_help() {
     std::string& names = combines({.dtype = format.dtype}, KvFeature::gpu) ? anywhere : on_cpu;
     names += (names.empty() ? "" : ", ") + std::string(name(format.dtype));
   }
-  return anywhere + "; CPU: " + on_cpu;
+  return anywhere + "; CPU: " + on_cpu + kKvWordsHelp;
 }
 
 ActivationMode parse_activations(const std::string& text) {

@@ -170,6 +170,13 @@ std::string kv_format_names() {
   return names;
 }
 
+std::string kv_format_word(const std::string& word) {
+  if (word == "auto") return std::string(name(Dtype::f16));
+  if (word == "fp8") return std::string(name(Dtype::fp8_e4m3));
+  if (word == "bfloat16") return std::string(name(Dtype::bf16));
+  return word;
+}
+
 std::string head_dim_problem(Dtype dtype, int head_dim) {
   const int multiple = kv_format(dtype).head_dim_multiple;
   if (head_dim % multiple == 0) return {};

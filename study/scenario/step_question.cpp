@@ -1,6 +1,7 @@
 #include "study/scenario/step_question.hpp"
 
 #include "config/yaml_text.hpp"
+#include "core/kv/table.hpp"
 
 namespace dculab::study {
 
@@ -20,7 +21,7 @@ config::Scenario step_scenario(const StepQuestion& question) {
   set_number("--context", "workload.context_tokens", question.context);
   set_number("--block-size", "kv_cache.block_size", question.block_size);
   set_number("--kv-heads", "model.num_key_value_heads", question.kv_heads);
-  set("--kv-cache-dtype", "kv_cache.dtype", question.kv_cache_dtype);
+  set("--kv-cache-dtype", "kv_cache.dtype", kv_format_word(question.kv_cache_dtype));
   set("--weights", "weights", question.weights);
   set("--activations", "activations", question.activations);
   for (const std::string& change : question.set) config::set_override(document, config::parse_override(change));

@@ -294,7 +294,8 @@ TEST_CASE("weight formats are read and written") {
     CHECK(weight_format_text(parse_weight_format(text)) == text);
   CHECK(parse_weight_format("mxfp4") == WeightFormat{Dtype::mxfp4, 32, ScaleFormat::e8m0});
   CHECK(parse_weight_format("gptq-int4-g128") == WeightFormat{Dtype::int4, 128});
-  for (const std::string text : {"", "gptq", "gptq-", "gptq-f16", "int4-g32", "gptq-int4-g", "gptq-int4-g0", "awq"})
+  CHECK(parse_weight_format("awq") == WeightFormat{Dtype::int4, 128});
+  for (const std::string text : {"", "gptq-", "gptq-f16", "int4-g32", "gptq-int4-g", "gptq-int4-g0", "awq-int4"})
     CHECK_THROWS_AS(parse_weight_format(text), InputError);
 }
 

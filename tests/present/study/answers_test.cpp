@@ -229,6 +229,14 @@ TEST_CASE("a conclusion says what each machine would take, and what has no room 
     CHECK_THAT(sentence, ContainsSubstring(part));
   CHECK(text_of(report, Format::table, std::nullopt).ends_with("\nIn short\n" + sentence + "\n"));
 
+  CHECK_THAT(sentence, !ContainsSubstring("Every step waits"));  // 24 sequences compute long on z100
+  const Report small = studied(
+      "model: llama-2-7b\nworkload: {phase: decode, batch: 4, context_tokens: 2000}\n"
+      "machines: [z100, k100-ai]\nsweep: {kv_cache.block_size: [16, 64]}\n");
+  CHECK_THAT(
+      std::string(small.json["conclusion"][0]),
+      ContainsSubstring(". Every step waits for DRAM; its bandwidth is 1.02 TB/s on z100, 896 GB/s on k100-ai."));
+
   Report after = studied(kStep + "machine: z100\nsweep: {kv_cache.block_size: [16, 64]}\n");
   add_follower("And then?", {}, std::move(report), after);
   CHECK(after.json["conclusion"].size() == 2);
