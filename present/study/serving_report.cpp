@@ -107,10 +107,10 @@ std::vector<std::string> throughput_lines(const ServingMetrics& metrics, const S
     lines.push_back(std::to_string(metrics.duplicate_tokens()) + " prompt tokens skipped in duplicates of prompts");
   if (metrics.slowdown().count() > 0) lines.push_back(slowdown_line(metrics.slowdown()));
   if (objective.ttft || objective.tpot || objective.latency || objective.slowdown)
-    lines.push_back("goodput " + number(figures.at("goodput")) +
-                    " requests/s: " + percent(metrics.share_within_objective()) + " of the requests within the slo, " +
+    lines.push_back(percent(metrics.share_within_objective()) + " of the requests within the slo, " +
                     (metrics.share_within_objective() >= objective.share ? "at least " : "fewer than ") +
-                    percent(objective.share));
+                    percent(objective.share) + ": a goodput of " + number(figures.at("goodput")) +
+                    " requests/s over the whole run");
   return lines;
 }
 

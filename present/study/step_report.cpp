@@ -82,6 +82,19 @@ namespace {
   return heads.empty() ? "" : " (no room for " + heads + " KV heads)";
 }
 
+// Why a newer machine may be the slower one: " Every step waits for DRAM; its bandwidth is 1.02 TB/s on z100, ...".
+[[nodiscard]] std::string bandwidth_text(const std::vector<study::StepStudy>& machines) {
+  std::string text;
+  for (const study::StepStudy& study : machines) {
+    const sim::MemoryLevel& dram = study.machine.dram();
+    const auto waits = [&dram](const study::StepFigures& point) { return point.bound == dram.name; };
+    if (machines.size() < 2 || !std::ranges::all_of(study.points, waits)) return {};
+    text += (text.empty() ? " Every step waits for " + dram.name + "; its bandwidth is " : ", ") +
+            config::short_text(dram.bandwidth) + " on " + study.machine.name;
+  }
+  return text + ".";
+}
+
 // The recommended step on every machine that has one.
 void conclude_steps(const std::vector<study::StepStudy>& machines, Report& report) {
   std::string sentence;
@@ -94,7 +107,7 @@ void conclude_steps(const std::vector<study::StepStudy>& machines, Report& repor
                 " with " + study::heads_text(choice.kv_heads) + " and block size " + std::to_string(choice.block_size) +
                 no_room_text(study);
   }
-  if (!sentence.empty()) conclude(report, sentence + ".");
+  if (!sentence.empty()) conclude(report, sentence + "." + bandwidth_text(machines));
 }
 
 }  // namespace
