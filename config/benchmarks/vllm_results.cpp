@@ -189,6 +189,7 @@ void read_server(const Node& map, std::span<const ServerKey> keys, BenchmarkResu
   if (duration > 0) result.figures.push_back({BenchmarkMetric::duration, std::nullopt, duration});
   add_rate(reader, "request_throughput", BenchmarkMetric::request_rate, result);
   add_rate(reader, "output_throughput", BenchmarkMetric::output_rate, result);
+  if (!reader.is_present()) return result;  // a document that is no map, which is reported
   for (const Node& member : reader.node()->children) add_latency(member, result.figures);
   return result;
 }

@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 namespace dculab::config {
-namespace {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
 
 constexpr double kMilliseconds = 1e3;
 

@@ -121,6 +121,9 @@ TEST_CASE("SGLang's lines have Infinity, its names of latencies and the range of
   const auto rates = read_benchmark_file(foreign("sglang/bench_serving_2024-12_h200_llama3.3-70b_rates1-16.jsonl"));
   CHECK(rates.size() > 1);
   CHECK(rates.front().requests_per_second == 1);
+  const std::string line = R"({"backend": "sglang", "dataset_name": "random", "request_rate": 1.0, "duration": 3, )"
+                           R"("total_output_tokens_retokenized": 9, "mean_e2e_latency_ms": 8, "completed": 3})";
+  CHECK_THROWS_WITH(read_benchmarks("x.jsonl", line + "\n0\n"), ContainsSubstring("must be a map of keys and values"));
 }
 
 TEST_CASE("GuideLLM's benchmarks have their strategy and milliseconds", "[benchmarks]") {
