@@ -49,5 +49,6 @@ function(dculab_host_lanes target)
       -fno-version-loops-for-strides -freorder-blocks-algorithm=simple -Wno-maybe-uninitialized -Wno-restrict)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:${one_place}>")
   # As in dculab_kernels: a fifth of the sanitized build's time.
-  target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope)
+  target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-command-line-argument>)
 endfunction()

@@ -13,9 +13,10 @@
 #include "model/plan_step.hpp"
 
 namespace dculab::config {
-namespace {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
 
 constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 constexpr std::size_t kMostSequencesInAll = 1 << 23;  // each takes memory, a run of equal ones is one line
