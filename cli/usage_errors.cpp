@@ -33,17 +33,65 @@ constexpr std::size_t kLongestReason = 1000;
   return names;
 }
 
+// What other programs call the options that we have, or the keys of a scenario.
+struct OtherName {
+  std::string_view theirs, ours;
+};
+constexpr OtherName kOtherNames[] = {{"--request-rate", "--requests-per-second"},
+                                     {"--rps", "--requests-per-second"},
+                                     {"--qps", "--requests-per-second"},
+                                     {"--num-prompts", "--requests"},
+                                     {"--input-len", "--prompt-tokens"},
+                                     {"--random-input-len", "--prompt-tokens"},
+                                     {"--output-len", "--output-tokens"},
+                                     {"--random-output-len", "--output-tokens"},
+                                     {"--gpu", "--machine"},
+                                     {"--device", "--machine"},
+                                     {"--gpus", "--devices"},
+                                     {"--num-gpus", "--devices"},
+                                     {"--dtype", "--weights"},
+                                     {"--quantization", "--weights"},
+                                     {"--kv-dtype", "--kv-cache-dtype"},
+                                     {"--batch-size", "--batch"},
+                                     {"--batch", "workload.batch"},
+                                     {"--context", "workload.context_tokens"},
+                                     {"--block-size", "kv_cache.block_size"},
+                                     {"--kv-cache-dtype", "kv_cache.dtype"},
+                                     {"--tp", "deployment.tensor_parallel_size"},
+                                     {"--tensor-parallel-size", "deployment.tensor_parallel_size"},
+                                     {"--pipeline-parallel-size", "deployment.pipeline_parallel_size"},
+                                     {"--data-parallel-size", "deployment.data_parallel_size"},
+                                     {"--max-concurrency", "workload.max_concurrency"},
+                                     {"--max-num-seqs", "engine.max_num_seqs"},
+                                     {"--max-num-batched-tokens", "engine.max_num_batched_tokens"},
+                                     {"--gpu-memory-utilization", "engine.gpu_memory_utilization"},
+                                     {"--enable-prefix-caching", "engine.enable_prefix_caching"}};
+
+// "did you mean '--devices'?", "write --set engine.max_num_seqs=VALUE."; empty where the command has neither.
+[[nodiscard]] std::string by_other_name(const std::vector<std::string>& known, const std::string& option) {
+  const auto has = [&known](std::string_view name) { return std::ranges::find(known, name) != known.end(); };
+  for (const auto& [theirs, ours] : kOtherNames) {
+    if (theirs != option) continue;
+    if (has(ours)) return "did you mean " + in_quotes(ours) + "?";
+    if (!ours.starts_with('-') && has("--set")) return "write --set " + std::string(ours) + "=VALUE.";
+  }
+  return {};
+}
+
 // "did you mean '--context'?"; of an option that only other commands have, which do.
 [[nodiscard]] std::string meant(const CLI::App& app, const CLI::App& command, const std::string& argument) {
   if (!is_option(argument)) return suggestion(argument, command_names(command));
   const std::string word = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
   const std::string option = "--" + word.substr(0, word.find('='));
+  const std::vector<std::string> known = option_names(command);
+  if (std::ranges::find(known, option) != known.end()) return "did you mean " + in_quotes(option) + "?";
+  if (std::string ours = by_other_name(known, option); !ours.empty()) return ours;
   std::string others;
   for (const std::string& name : command_names(app))
     if (const auto names = option_names(*app.get_subcommand(name)); std::ranges::find(names, option) != names.end())
       others += (others.empty() ? "" : ", ") + name;
   if (!others.empty()) return "it is an option of " + others + ".";
-  return suggestion(option, option_names(command));
+  return suggestion(option, known);
 }
 
 // Of what is left of the command line: the command's name where none is known, the first option, or the first word.

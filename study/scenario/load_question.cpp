@@ -67,8 +67,11 @@ bool is_given(const LoadQuestion& question) {
 }
 
 Node document_of(const std::string& scenario, const LoadQuestion& question) {
-  if (scenario.empty() && (question.model.empty() || question.machines.empty()))
-    throw InputError(kCommandLine, "needs --model and --machine, or a scenario file");
+  if (scenario.empty() && (question.model.empty() || question.machines.empty())) {
+    const bool is_one = question.model.empty() != question.machines.empty();
+    const std::string missing = !is_one ? "--model and --machine" : question.model.empty() ? "--model" : "--machine";
+    throw InputError(kCommandLine, "needs " + missing + ", or a scenario file; `dculab list` has the shipped ones");
+  }
   Node document = !scenario.empty()
                       ? config::read_yaml_file(find_scenario(scenario).string())
                       : config::parse_yaml(kCommandLine, question.dataset_path.empty() ? kQuestion : kRecordedQuestion);

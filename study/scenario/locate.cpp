@@ -152,6 +152,10 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
 [[nodiscard]] fs::path find(const std::string& name, const Kind& kind) {
   if (const auto found = try_find(name, kind)) return *found;
   if (fs::exists(name)) refuse_path(name, kind);
+  for (const char* const unit : {"s", "ms", "us", "GiB", "MiB"})
+    if (name == unit)
+      throw InputError("no " + std::string(kind.what) + " '" + name + "'; a value and its unit are one word: '2 " +
+                       name + "' with quotes, or 2" + name);
   throw InputError(std::string("no ") + kind.what + " '" + name + "' (neither a " +
                    (*kind.suffix == '\0' ? "folder" : "file") + " nor a shipped name); " + known_names(kind, name));
 }
@@ -165,6 +169,12 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
 }  // namespace
 
 void set_shipped_data(const fs::path& folder) { shipped_data() = folder; }
+
+std::string checkpoint_of(const std::string& name_or_folder) {
+  const auto folder = try_find_model(name_or_folder);
+  const std::string name = folder ? hub_name(*folder) : std::string();
+  return name.find('/') == std::string::npos ? name_or_folder : name;
+}
 
 std::vector<fs::path> data_folders() {
   std::vector<fs::path> folders;

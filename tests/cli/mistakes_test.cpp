@@ -95,6 +95,19 @@ TEST_CASE("mistakes in names and options", "[main]") {
   check_refused(predict_llama({"--contxt", "5"}), {"--contxt 5; did you mean '--context'? See dculab predict --help"});
   check_refused(predict_llama({"--batchsize", "5"}), {"--batchsize 5; did you mean '--batch'"});
   check_refused(predict_llama({"--requests-per-second", "5"}), {"it is an option of recommend, simulate, study."});
+  check_refused(predict_llama({"-batch", "5"}), {"did you mean '--batch'?"});
+  check_refused(predict_llama({"--tensor-parallel-size", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
+  const Arguments recommend{"recommend", "--model", "llama-3-8b"};
+  const auto with = [&recommend](const Arguments& more) {
+    Arguments all = recommend;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  check_refused(with({"--qps", "5"}), {"did you mean '--requests-per-second'?"});
+  check_refused(with({"--tp", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
+  check_refused(with({}), {"needs --machine, or a scenario file"});
+  check_refused(with({"--machine", "z100", "--ttft", "2", "s"}),
+                {"no scenario 's'; a value and its unit are one word"});
   check_refused(with_model("llama3-8b"), {"no model 'llama3-8b'", "did you mean 'llama-3-8b'?"});
   check_refused(with_machine("k100ai"), {"no machine 'k100ai'", "did you mean 'k100-ai'?"});
   check_refused(with_machine("h100"), {"did you mean 'h100-sxm' or 'h100-pcie'?"});
