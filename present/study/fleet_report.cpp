@@ -54,24 +54,20 @@ template <class Text>
   return text;
 }
 
-// Where the slow end misses what the middle meets, more devices are needed to be sure.
-[[nodiscard]] std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo) {
-  const auto share = [](double value) { return percent(value, 2); };
-  std::string text = "→ " + with_interval(expected.slo_attainment, share) + " of the requests meet the SLO";
-  if (expected.slo_attainment.low < slo.share)
-    text += "; too few at the slow end of the interval: more devices are needed to be sure";
-  return text;
+[[nodiscard]] std::string expectation_line(const study::Recommendation& result) {
+  const double rate = result.offered_requests_per_second;
+  const std::string text = "→ expect " + expected_text(result);
+  const std::string load =
+      rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
+  constexpr int kFew = 50;
+  const std::int64_t requests = result.expected->requests;
+  const std::string few = requests < kFew ? " (of " + std::to_string(requests) + " requests: too few to rely on)" : "";
+  return text + load + few + expected_cost_text(*result.expected);
 }
 
-[[nodiscard]] std::string expectation_line(const study::Recommendation& result) {
-  const study::ExpectedService& expected = *result.expected;
-  const double rate = result.offered_requests_per_second;
-  std::string text = "→ expect TTFT P90 " + with_interval(expected.ttft_p90, time_text) + ", TPOT P90 " +
-                     with_interval(expected.tpot_p90, time_text);
-  text += rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
-  constexpr int kFew = 50;
-  if (expected.requests < kFew) text += " (of " + std::to_string(expected.requests) + " requests: too few to rely on)";
-  return text + expected_cost_text(expected);
+[[nodiscard]] std::string attainment_text(const study::ExpectedService& expected) {
+  return with_interval(expected.slo_attainment, [](double share) { return percent(share, 2); }) +
+         " of the requests meet the SLO";
 }
 
 // Why a layout that could serve was not simulated.
@@ -103,21 +99,49 @@ template <class Text>
 
 }  // namespace
 
-std::vector<std::string> fleet_lines(const study::Recommendation& result, const ServiceLevel& slo) {
-  if (!result.fleet) return {};
+std::string fleet_text(const study::Recommendation& result, const ServiceLevel& slo) {
   const study::FleetChoice& fleet = *result.fleet;
   const study::Layout& layout = fleet.choice();
   const std::string load = fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
-  std::vector<std::string> lines{
-      "→ " + load + level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " +
-          study::layout_text(layout.devices) + ", " + counted(layout.num_devices(), "device") + " in " +
-          counted(fleet.servers(), "server"),
-      "→ block size " + block_sizes_text(result) + ", " + counted(result.served.batch, "sequence") +
-          " at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
-          ", gpu_memory_utilization " + config::exact_number(result.memory.chosen)};
+  return load + level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " +
+         study::layout_text(layout.devices) + ", " + counted(layout.num_devices(), "device") + " in " +
+         counted(fleet.servers(), "server");
+}
+
+std::string expected_text(const study::Recommendation& result) {
+  return "TTFT P90 " + with_interval(result.expected->ttft_p90, time_text) + ", TPOT P90 " +
+         with_interval(result.expected->tpot_p90, time_text);
+}
+
+std::string doubt_text(const study::Recommendation& result, const ServiceLevel& slo) {
+  constexpr double kKeepsUp = 0.95;  // of the rate; the last requests of a run end without others beside them
+  const char* const kMore =
+      result.fleet ? "more devices are needed to be sure" : "--devices N says how many are enough";
+  const study::ExpectedService& expected = *result.expected;
+  if (study::has_limits(slo) && expected.slo_attainment.low < slo.share)
+    return std::string("at the slow end of the interval too few meet the SLO: ") + kMore;
+  const study::ExpectedFigure& rate = expected.requests_per_second;
+  if (rate.low >= kKeepsUp * rate.value) return {};
+  return "at the slow end of the interval only " + number(rate.low) + " of " + number(rate.value) +
+         " requests/s are served: " + kMore;
+}
+
+std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {
+  std::vector<std::string> lines;
+  if (result.fleet) {
+    lines.push_back("→ " + fleet_text(result, slo));
+    lines.push_back("→ block size " + block_sizes_text(result) + ", " + counted(result.served.batch, "sequence") +
+                    " at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
+                    ", gpu_memory_utilization " + config::exact_number(result.memory.chosen) +
+                    " (what these sequences need)");
+  }
   if (!result.expected) return lines;
   lines.push_back(expectation_line(result));
-  if (study::has_limits(slo)) lines.push_back(attainment_line(*result.expected, slo));
+  const std::string doubt = doubt_text(result, slo);
+  if (study::has_limits(slo))
+    lines.push_back("→ " + attainment_text(*result.expected) + (doubt.empty() ? "" : "; " + doubt));
+  else if (!doubt.empty())
+    lines.push_back("→ " + doubt);
   return lines;
 }
 

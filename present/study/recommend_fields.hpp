@@ -42,6 +42,7 @@ struct ReportedRecommendations {
   std::string question{};
   ServiceLevel slo{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
+  std::vector<std::string> conclusion{};
 };
 
 }  // namespace dculab::present
@@ -207,7 +208,8 @@ struct FieldList<present::ReportedRecommendations> {
   static constexpr auto fields = std::tuple(
       field("recommendations", "in the order of the machines asked for", &Self::recommendations),
       field("question", "the scenario's", &Self::question), field("slo", "that requests are held to", &Self::slo),
-      field("machine_facts", "figures of the machines, by name", &Self::machine_facts));
+      field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
+      field("conclusion", "the answers in sentences, each with the command line that serves so", &Self::conclusion));
 };
 
 }  // namespace dculab

@@ -34,7 +34,7 @@ namespace {
 
 [[nodiscard]] Row decision_row(const study::Decision& decision) {
   const study::Candidate* other = decision.runner_up();
-  const char* alone = decision.candidates.size() > 1 ? "no other serves" : "given";
+  const char* alone = decision.candidates.size() > 1 ? "no other serves" : "no other";
   if (other == nullptr) return {decision.what, decision.choice().value, alone, "", "", "", ""};
   const study::Cost margin = decision.margin();
   return {decision.what,
@@ -112,10 +112,11 @@ namespace {
 
 [[nodiscard]] std::string summary(const study::Recommendation& result) {
   const double requests = result.tokens().full_requests_per_second;
-  return "→ serves at most " + number(requests * result.serving.load.output_tokens) + " tokens/s (" + number(requests) +
-         " requests/s), simulated, or " + number(result.requests_per_second() * result.serving.load.output_tokens) +
-         " tokens/s in closed form; " + std::to_string(result.served.batch) + " sequences at a time, TPOT " +
-         full_tpot_text(result) + "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
+  return "→ at full load serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" +
+         number(requests) + " requests/s), simulated, or " +
+         number(result.requests_per_second() * result.serving.load.output_tokens) + " tokens/s in closed form, with " +
+         counted(result.served.batch, "sequence") + " at a time and a TPOT of " + full_tpot_text(result) +
+         "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
          config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
          std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
 }
@@ -160,8 +161,9 @@ namespace {
 }
 
 void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Table& table) {
-  for (std::string& line : fleet_lines(result, slo)) table.notes.push_back(std::move(line));
-  if (const std::string blocks = block_size_line(result); !blocks.empty()) table.notes.push_back(blocks);
+  for (std::string& line : load_lines(result, slo)) table.notes.push_back(std::move(line));
+  if (const std::string blocks = block_size_line(result); !result.fleet && !blocks.empty())
+    table.notes.push_back(blocks);
   table.notes.push_back(summary(result));
   const std::string command = serve_command(result), note = command_note(result);
   const sim::Stack& stack = result.serving.machine.stack;
@@ -236,6 +238,24 @@ void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Tab
   return table;
 }
 
+// The answer once more, below tables that fill a screen: the settings, what to expect, and the line to copy.
+[[nodiscard]] std::vector<std::string> conclusion_of(const study::Recommendation& result, const ServiceLevel& slo) {
+  const double requests = result.tokens().full_requests_per_second;
+  std::string text = result.serving.model.name + " on " + result.serving.machine.name;
+  text += result.fleet ? ", " + fleet_text(result, slo)
+                       : " serves at most " + number(requests * result.serving.load.output_tokens) + " tokens/s (" +
+                             number(requests) + " requests/s)";
+  text += ", block size " + std::to_string(result.setting.block_size) + ", " +
+          counted(result.served.batch, "sequence") + " at a time";
+  const std::string rate = result.fleet ? "" : "at " + number(result.offered_requests_per_second) + " requests/s ";
+  if (result.expected) text += "; " + rate + "expect " + expected_text(result);
+  const std::string doubt = result.expected ? doubt_text(result, slo) : "";
+  if (!doubt.empty()) text += "; " + doubt;
+  std::vector<std::string> sentences{text + "."};
+  if (std::string command = serve_command(result); !command.empty()) sentences.push_back(std::move(command));
+  return sentences;
+}
+
 void add_machine_recommendation(const study::Recommendation& result, const ServiceLevel& slo, Report& report,
                                 ReportedRecommendations& reported) {
   const sim::Machine& machine = result.serving.machine;
@@ -264,7 +284,9 @@ Report recommendation_report(const study::RecommendationQuestion& question,
   Report report = report_of("dculab/recommend/1", reported, study::whose_kernels(scenario));
   add_warnings(report, study::model_notes(scenario));
   for (const study::Recommendation& each : found) add_machine_recommendation(each, scenario.slo, report, reported);
-  if (!scenario.accuracy && !question.any_kv_heads) report.tables.push_back(elsewhere_table());
+  if (!scenario.accuracy && !question.any_kv_heads && !question.offer) report.tables.push_back(elsewhere_table());
+  for (const study::Recommendation& each : found)
+    for (std::string& sentence : conclusion_of(each, scenario.slo)) reported.conclusion.push_back(std::move(sentence));
   set_answer(reported, report);
   return report;
 }

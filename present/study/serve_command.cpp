@@ -165,7 +165,7 @@ std::string vllm_options(const study::Recommendation& result) {
 }
 
 std::string serve_command(const study::Recommendation& result) {
-  const std::string& model = result.serving.model.name;
+  const std::string& model = result.checkpoint;
   const std::string& program = result.serving.machine.stack.program;
   if (program == "SGLang") {
     const ProgramOptions options = sglang_server_options(result);
@@ -184,7 +184,7 @@ std::string command_note(const study::Recommendation& result) {
           : "";
   const std::string format = config::weight_format_text(serving.options.weights);
   if (!(serving.options.weights == serving.model.layer_format()) && !quantizes_itself(result))
-    note += "Use a checkpoint with " + format + " weights instead of " + serving.model.name + ". ";
+    note += "Use a checkpoint with " + format + " weights instead of " + result.checkpoint + ". ";
   const int each = replicas_of_command(result);
   const int commands = (result.replicas + each - 1) / each;
   if (result.fleet && result.fleet->offer.servers_of_replica(serving.devices) > 1)

@@ -35,6 +35,7 @@ ExpectedService expected_service(const sim::SimulatedServer& server, const Reque
   const auto of = [&](const char* metric) { return figure(intervals, figures, metric); };
   return {.ttft_p90 = of("ttft_p90").value_or(ExpectedFigure{}),
           .tpot_p90 = of("tpot_p90").value_or(ExpectedFigure{}),
+          .requests_per_second = of("requests_per_second").value_or(ExpectedFigure{}),
           .slo_attainment = *of("share_within_slo"),
           .requests = run.metrics.latency().count(),
           .joules_per_output_token = of("joules_per_output_token"),

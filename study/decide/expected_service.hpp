@@ -17,6 +17,7 @@ struct ExpectedFigure {
 
 struct ExpectedService {
   ExpectedFigure ttft_p90, tpot_p90;
+  ExpectedFigure requests_per_second;      // that are served
   ExpectedFigure slo_attainment{1, 1, 1};  // share of the requests that meet the service level
   std::int64_t requests = 0;               // that were simulated
   // As far as the machine's file states power and price.

@@ -9,6 +9,7 @@
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
+#include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 
@@ -197,7 +198,7 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, slo, carried);
   server.options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
   result.memory = memory_share(result.serving, result.setting, server.options, longest_request(workload));
-  if (result.fleet) result.expected = expected_service(server, workload, slo);
+  if (result.fleet || has_rate) result.expected = expected_service(server, workload, slo);
 }
 
 void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& drafted, Recommendation& result) {
@@ -280,6 +281,7 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   const ModelShape model = resolve_model(question.scenario);
   const RequestWorkload workload = resolve_requests(question.scenario, model);
   if (question.offer) result.fleet = take_fleet(question, machine, model, workload);
+  result.checkpoint = checkpoint_of(question.scenario.model.name);
   result.any_kv_heads = question.any_kv_heads;
   result.kv_dtype_asked = asked.kv_cache_dtype.has_value();
   result.slo_share = question.scenario.slo.share;

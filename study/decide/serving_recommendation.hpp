@@ -40,6 +40,7 @@ struct StackChoice {
 // Of one replica; the others are alike.
 struct Recommendation {
   sim::ServingCase serving;
+  std::string checkpoint;  // what a program loads: "Qwen/Qwen3-8B", or a folder
   int replicas = 1;
   std::optional<FleetChoice> fleet;       // where devices were offered
   std::vector<Decision> decisions;        // KV heads, KV dtype, block size, partition
@@ -56,7 +57,7 @@ struct Recommendation {
   std::vector<StackChoice> stacks;
   BatchedTokensChoice batched_tokens;
   MemoryShare memory;
-  std::optional<ExpectedService> expected;  // where devices were offered, of a replica's requests
+  std::optional<ExpectedService> expected;  // where devices were offered or a rate asked for, of a replica's requests
   double offered_requests_per_second = 0;   // to a replica; 0: as the workload's file says
   bool offered_by_us = false;               // kOfferedShare of what is served steadily
   double slo_share = 0.9;                   // of the requests that should meet the slo

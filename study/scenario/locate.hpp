@@ -24,6 +24,9 @@ void set_shipped_data(const std::filesystem::path& folder);
 // writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
 
+// What a serving program loads the model by: a shipped one's name on the Hub, "Qwen/Qwen3-8B"; else what was given.
+[[nodiscard]] std::string checkpoint_of(const std::string& name_or_folder);
+
 // A YAML file, or a name under hwmodels. Throws InputError.
 [[nodiscard]] std::filesystem::path find_machine(const std::string& name_or_file);
 

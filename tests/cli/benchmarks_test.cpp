@@ -98,7 +98,8 @@ TEST_CASE("foreign results are predicted with what their files say", "[main]") {
 TEST_CASE("steps that llama-bench timed behind a prompt take as long as the prompt and they", "[main]") {
   const Folder folder;
   const auto row = [](int prompt, int output, int depth) {
-    return Json{{"n_prompt", prompt},
+    return Json{{"build_commit", "8cf427ff"},
+                {"n_prompt", prompt},
                 {"n_gen", output},
                 {"n_depth", depth},
                 {"avg_ts", 100},

@@ -26,7 +26,7 @@ TEST_CASE("with devices offered a layout is chosen, and what measures it is writ
   CHECK(ttft.at("interval").at(0) <= ttft.at("value"));
   CHECK(ttft.at("value") <= ttft.at("interval").at(1));
   const std::string command = found.at("serve_command");
-  CHECK_THAT(command, ContainsSubstring("vllm serve qwen3-32b --tensor-parallel-size "));
+  CHECK_THAT(command, ContainsSubstring("vllm serve Qwen/Qwen3-32B --tensor-parallel-size "));
   const Json combinations = Json::parse(read(serve));
   CHECK(combinations.at(0).at("tensor_parallel_size") == found.at("tensor_parallel_size"));
   CHECK(combinations.at(0).at("max_num_seqs") == found.at("max_num_seqs"));
