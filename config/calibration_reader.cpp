@@ -56,6 +56,12 @@ void read_feature(MapReader& domain, const Node& node, sim::Range& range) {
   range = {ends[0], ends[1]};
 }
 
+void read_domain(MapReader domain, sim::Calibration& calibration) {
+  if (domain.is_present())
+    for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
+  domain.finish();
+}
+
 // How well prices of a stack hold, by kind.
 void read_intervals(MapReader reader, sim::PointIntervals& intervals) {
   reader.required("rows", intervals.rows, at_least(0));
@@ -71,13 +77,11 @@ void read_calibration(MapReader reader, sim::Calibration& calibration) {
     for (const Node& stack : intervals.node()->children)
       read_intervals(intervals.required_map(stack.key), calibration.intervals[stack.key]);
     intervals.finish();
-    return reader.finish();
+    read_domain(reader.optional_map("domain"), calibration);
+  } else {
+    read_keys<CalibrationKeys>(reader, calibration);
+    read_domain(reader.required_map("domain"), calibration);
   }
-  read_keys<CalibrationKeys>(reader, calibration);
-  MapReader domain = reader.required_map("domain");
-  if (domain.is_present())
-    for (const Node& child : domain.node()->children) read_feature(domain, child, calibration.domain[child.key]);
-  domain.finish();
   MapReader formats = reader.optional_map("formats");
   if (formats.is_present()) read_formats(formats, calibration.formats.emplace());
   reader.finish();

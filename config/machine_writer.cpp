@@ -123,19 +123,23 @@ class MachineWriter {
     Node map = map_node();
     if (!calibration.intervals.empty()) {
       add(map, "intervals", intervals(calibration.intervals));
-      return map;
+    } else {
+      add(map, "held_out_steps", word_node(figure_text(calibration.held_out_steps)));
+      add(map, "coverage", word_node(figure_text(calibration.coverage)));
+      add(map, "interval_factor", word_node(figure_text(calibration.interval_factor)));
     }
-    add(map, "held_out_steps", word_node(figure_text(calibration.held_out_steps)));
-    add(map, "coverage", word_node(figure_text(calibration.coverage)));
-    add(map, "interval_factor", word_node(figure_text(calibration.interval_factor)));
-    Node domain = map_node();
-    for (const auto& [feature, range] : calibration.domain) {
+    if (!calibration.domain.empty() || calibration.intervals.empty()) add(map, "domain", domain(calibration.domain));
+    if (calibration.formats) add(map, "formats", formats(*calibration.formats));
+    return map;
+  }
+
+  [[nodiscard]] static Node domain(const std::map<std::string, sim::Range>& features) {
+    Node map = map_node();
+    for (const auto& [feature, range] : features) {
       Node ends = list_node();
       ends.children = {word_node(figure_text(range.low)), word_node(figure_text(range.high))};
-      add(domain, feature, std::move(ends));
+      add(map, feature, std::move(ends));
     }
-    add(map, "domain", std::move(domain));
-    if (calibration.formats) add(map, "formats", formats(*calibration.formats));
     return map;
   }
 

@@ -91,10 +91,16 @@ StepFeatures step_features(const ModelShape& model, const EngineOptions& options
           .kv_retention = options.kv_retention.policy};
 }
 
-std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps) {
+std::vector<StepFeatures> features_of(std::span<const TraceStep> steps) {
+  std::vector<StepFeatures> features;
+  for (const TraceStep& step : steps) features.push_back(step_features(step.model, step.options, step.batch));
+  return features;
+}
+
+std::map<std::string, Range> calibrated_domain(std::span<const StepFeatures> features) {
   std::map<std::string, Range> domain;
-  for (const TraceStep& step : steps)
-    for (const auto& [feature, value] : step_features(step.model, step.options, step.batch).sizes) {
+  for (const StepFeatures& of_step : features)
+    for (const auto& [feature, value] : of_step.sizes) {
       const auto [entry, is_new] = domain.try_emplace(feature, Range{value, value});
       entry->second.low = std::min(entry->second.low, value);
       entry->second.high = std::max(entry->second.high, value);
@@ -102,14 +108,13 @@ std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps)
   return domain;
 }
 
-SeenFormats calibrated_formats(std::span<const TraceStep> steps) {
+SeenFormats calibrated_formats(std::span<const StepFeatures> features) {
   SeenFormats seen;
-  for (const TraceStep& step : steps) {
-    const StepFeatures features = step_features(step.model, step.options, step.batch);
-    seen.weights.insert(features.weights);
-    seen.activations.insert(features.activations);
-    seen.kv_cache.insert(features.kv_cache);
-    seen.kv_retention.insert(features.kv_retention);
+  for (const StepFeatures& of_step : features) {
+    seen.weights.insert(of_step.weights);
+    seen.activations.insert(of_step.activations);
+    seen.kv_cache.insert(of_step.kv_cache);
+    seen.kv_retention.insert(of_step.kv_retention);
   }
   return seen;
 }
@@ -128,13 +133,16 @@ std::optional<Spread> point_spread(const Machine& machine, PriceKind kind) {
 
 Spread spread(const Machine& machine, std::span<const StepFeatures> features,
               const std::function<Seconds(const Machine&)>& time) {
-  if (!machine.calibration) return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
-  if (const auto of_points = point_spread(machine, PriceKind::step)) return *of_points;
+  const auto of_points = point_spread(machine, PriceKind::step);
+  if (!machine.calibration || (!of_points && !machine.calibration->intervals.empty()))
+    return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
+  const Calibration& calibration = *machine.calibration;
+  if (of_points && calibration.domain.empty()) return *of_points;
   constexpr double kFew = 0.01;
-  const auto outside = std::ranges::count_if(features, [&machine](const StepFeatures& of_step) {
-    return !inside(machine.calibration->domain, of_step.sizes) || !has_seen(machine.calibration->formats, of_step);
+  const auto outside = std::ranges::count_if(features, [&calibration](const StepFeatures& of_step) {
+    return !inside(calibration.domain, of_step.sizes) || !has_seen(calibration.formats, of_step);
   });
-  const double factor = machine.calibration->interval_factor;
+  const double factor = of_points ? of_points->factor : calibration.interval_factor;
   if (static_cast<double>(outside) <= kFew * static_cast<double>(features.size())) return {factor, Basis::interpolated};
   return {factor * factor, Basis::extrapolated};
 }

@@ -3,7 +3,8 @@
 // Calibrated machine: [t / f, t * f] with the conformal factor f of its held-out steps. Outside the domain they cover,
 // f^2, and the prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
 // that no step had. A file that does not say which formats they had cannot tell, and extrapolates.
-// Calibrated on points of others: the factor of its stack and kind of price (sim/study/point_intervals.hpp).
+// Calibrated on points of others: the factor of its stack and kind of price (sim/study/point_intervals.hpp). On serving
+// results: that of its stack, outside of the domain of their steps its square. Of another stack the priors hold.
 // Machine known from its file alone: 90 % of a log-normal whose variance adds up what every prior contributes,
 //   sigma^2 = sigma_model^2 + sum over parameters (d log t / d log p * sigma_p)^2
 // with sigma_model = 0.15 for what the cost law itself leaves out (an assumption; docs/reference/calibration.md
@@ -64,9 +65,11 @@ struct StepFeatures {
 
 [[nodiscard]] StepFeatures step_features(const ModelShape& model, const EngineOptions& options, const Batch& batch);
 
-// The smallest box around the sizes of `steps`, and all formats that they have.
-[[nodiscard]] std::map<std::string, Range> calibrated_domain(std::span<const TraceStep> steps);
-[[nodiscard]] SeenFormats calibrated_formats(std::span<const TraceStep> steps);
+[[nodiscard]] std::vector<StepFeatures> features_of(std::span<const TraceStep> steps);
+
+// The smallest box around the sizes of steps with these features, and all formats that they have.
+[[nodiscard]] std::map<std::string, Range> calibrated_domain(std::span<const StepFeatures> features);
+[[nodiscard]] SeenFormats calibrated_formats(std::span<const StepFeatures> features);
 
 // A time lies in [t / factor, t * factor], above its floor.
 struct Spread {

@@ -49,8 +49,8 @@ Fit calibrate(const Machine& base, const std::vector<TraceStep>& steps, const Fi
   fit.machine.calibration = Calibration{.held_out_steps = static_cast<int>(unseen.size()),
                                         .coverage = kIntervalCoverage,
                                         .interval_factor = factor,
-                                        .domain = calibrated_domain(steps),
-                                        .formats = calibrated_formats(steps)};
+                                        .domain = calibrated_domain(features_of(steps)),
+                                        .formats = calibrated_formats(features_of(steps))};
   return fit;
 }
 

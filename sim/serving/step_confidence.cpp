@@ -35,11 +35,7 @@ namespace {
 
 // Of steps that one kind of machine runs.
 [[nodiscard]] StepConfidence confidence_of(const SimulatedServer& server, std::span<const Batch> batches) {
-  std::vector<StepFeatures> features;
-  for (const Batch& batch : batches) {
-    const ServedModel served = served_with(server, devices_that_run(server.deployment, batch), batch.head_set);
-    features.push_back(step_features(served.model, served.options, batch));
-  }
+  const std::vector<StepFeatures> features = served_features(server, batches);
   const std::vector<Batch> priced = thinned(batches, kPricedSteps);
   const auto time = [&](const Machine& machine) { return time_of_all(server, machine, priced); };
   const Spread trusted = spread(server.machine, features, time);
@@ -48,6 +44,17 @@ namespace {
 }
 
 }  // namespace
+
+std::vector<StepFeatures> served_features(const SimulatedServer& server, std::span<const Batch> batches) {
+  std::vector<StepFeatures> features;
+  for (const Batch& batch : batches) {
+    const ReplicaDevices devices = devices_that_run(server.deployment, batch);
+    const ServedModel served = served_with(server, devices, batch.head_set);
+    features.push_back(step_features(served.model, served.options, batch));
+    features.back().sizes["tensor_parallel_size"] = devices.tensor_parallel_size;
+  }
+  return features;
+}
 
 StepConfidence step_confidence(const SimulatedServer& server, std::span<const Batch> batches) {
   if (!server.decode_machine) return confidence_of(server, batches);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "core/batch.hpp"
 #include "sim/calibration/confidence.hpp"
@@ -21,6 +22,9 @@ struct StepConfidence {
   double high = 1;
   Basis basis = Basis::priors;  // extrapolated when more than one step in a hundred is
 };
+
+// Of a server's steps, with "tensor_parallel_size" among their sizes.
+[[nodiscard]] std::vector<StepFeatures> served_features(const SimulatedServer& server, std::span<const Batch> batches);
 
 // Of steps like `batches`, some of a run's (StepSample): the more, the surer it is whether they extrapolate;
 // kPricedSteps of them are priced. Precondition: not empty, and each has sequences.

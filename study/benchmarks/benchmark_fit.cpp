@@ -171,6 +171,8 @@ void keep_intervals(const BenchmarkFit& fit, sim::Machine& machine) {
   const double of_kernels = std::exp(sim::kNormalQuantile95 * std::hypot(sim::kModelLogSigma, sigma));
   for (const auto& [name, kind] : sim::kPriceKinds) intervals.factors[kind] = std::max(fit.step_factor, of_kernels);
   intervals.factors[sim::PriceKind::step] = fit.step_factor;
+  machine.calibration->domain = sim::calibrated_domain(fit.steps);
+  machine.calibration->formats = sim::calibrated_formats(fit.steps);
 }
 
 [[nodiscard]] std::string source_text(const BenchmarkFit& fit) {
@@ -225,6 +227,8 @@ BenchmarkFit fit_benchmarks(const std::vector<BenchmarkCase>& cases, const Bench
   if (fit.parameters.empty()) throw InputError("nothing that can be fitted changes these figures");
   static_cast<void>(log_errors(cases, fit.before, &fit.predicted_before));
   fit.step_factor = step_factor(cases, log_errors(cases, fit.machine, &fit.predicted));
+  for (const BenchmarkCase& each : cases)
+    for (sim::StepFeatures& features : predicted_steps(each, fit.machine)) fit.steps.push_back(std::move(features));
   return fit;
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/calibration/confidence.hpp"
 #include "sim/calibration/fit.hpp"
 #include "sim/hardware/machine.hpp"
 #include "study/benchmarks/benchmark_scores.hpp"
@@ -25,7 +26,8 @@ struct BenchmarkFit {
   sim::Machine before, machine;                                  // with the stack that ran
   std::vector<sim::FittedParameter> parameters;                  // those on which a figure depends
   std::vector<std::vector<double>> predicted_before, predicted;  // [cases][figures]
-  double step_factor = 1;  // a step lies in [price / factor, price * factor], at 90 %
+  double step_factor = 1;                  // a step lies in [price / factor, price * factor], at 90 %
+  std::vector<sim::StepFeatures> steps{};  // some of those that the fitted machine takes for the cases
 };
 
 // Called with the share that is done.

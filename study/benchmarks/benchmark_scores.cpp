@@ -111,6 +111,17 @@ std::vector<double> predicted_figures(const BenchmarkCase& each, const sim::Mach
   return served_figures(each, machine, scale);
 }
 
+std::vector<sim::StepFeatures> predicted_steps(const BenchmarkCase& each, const sim::Machine& machine) {
+  std::vector<Batch> batches;
+  if (each.measured_run) {
+    for (const sim::RunStep& step : each.measured_run->steps) batches.push_back(step.plan.batch);
+    return sim::served_features(each.server, batches);
+  }
+  sim::StepSample sample(sim::kSampledSteps);
+  static_cast<void>(served_figures(each, machine, 1, [&](const ServedStep& step, int) { sample.add(step); }));
+  return sim::served_features(each.server, sample.batches());
+}
+
 double BenchmarkScore::error() const {
   return (config::is_rate(figure.metric) ? figure.value / predicted : predicted / figure.value) - 1;
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sim/calibration/confidence.hpp"
 #include "sim/hardware/machine.hpp"
 #include "study/benchmarks/benchmark_cases.hpp"
 
@@ -12,6 +13,9 @@ namespace dculab::study {
 // what each step takes, over its price.
 [[nodiscard]] std::vector<double> predicted_figures(const BenchmarkCase& each, const sim::Machine& machine,
                                                     double scale = 1);
+
+// Of some of the steps that `machine` takes for the case: what was calibrated on.
+[[nodiscard]] std::vector<sim::StepFeatures> predicted_steps(const BenchmarkCase& each, const sim::Machine& machine);
 
 struct BenchmarkScore {
   config::BenchmarkFigure figure;

@@ -70,6 +70,16 @@ TEST_CASE("what was simulated is found again, and written where every command re
                                    folder.path("learned/hwmodels/k100-ai.yaml"), "--stack", answer.at("files").at(1)});
   CHECK(after.at("summary").at("median_abs_error") < 0.02);
   CHECK(after.at("summary").at("inside_interval") == 1.0);
+
+  const auto predicted = [&](const std::string& model, const std::string& stack) {
+    return run_for_json({"predict", "--model", model, "--machine", folder.path("learned/hwmodels/k100-ai.yaml"),
+                         "--stack", stack, "--batch", "8", "--context", "520"});
+  };
+  CHECK(predicted("llama-3-8b", answer.at("files").at(1)).at("basis") == "interpolated");
+  CHECK(predicted("deepseek-v2-lite", answer.at("files").at(1)).at("basis") == "extrapolated");
+  const Json other = predicted("llama-3-8b", "sglang");
+  CHECK(other.at("basis") == "priors");
+  CHECK(other.at("interval_seconds").at(1).get<double>() > 1.2 * other.at("interval_seconds").at(0).get<double>());
 }
 
 TEST_CASE("foreign results are predicted with what their files say", "[main]") {

@@ -33,8 +33,8 @@ Machine calibrated_machine(double factor, const std::vector<TraceStep>& steps) {
   machine.calibration = Calibration{.held_out_steps = 20,
                                     .coverage = 0.9,
                                     .interval_factor = factor,
-                                    .domain = calibrated_domain(steps),
-                                    .formats = calibrated_formats(steps)};
+                                    .domain = calibrated_domain(features_of(steps)),
+                                    .formats = calibrated_formats(features_of(steps))};
   return machine;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("the features of a step and the box around several") {
   CHECK(sizes.at("weight_bytes") == weight_footprint(step.model, step.options.weights).value());
 
   const std::vector<TraceStep> steps{step, make_step(llama_3_8b(), Phase::prefill, 1, 700, 8)};
-  const auto domain = calibrated_domain(steps);
+  const auto domain = calibrated_domain(features_of(steps));
   CHECK(domain.at("new_tokens").low == 2);
   CHECK(domain.at("new_tokens").high == 700);
   CHECK(domain.at("block_size").low == 8);

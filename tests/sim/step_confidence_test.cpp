@@ -47,7 +47,7 @@ SimulatedServer calibrated_server(double factor, double most_sequences) {
                                            .coverage = 0.9,
                                            .interval_factor = factor,
                                            .domain = {{"sequences", {1, most_sequences}}},
-                                           .formats = calibrated_formats({&step, 1})};
+                                           .formats = calibrated_formats(features_of({&step, 1}))};
   return server;
 }
 
