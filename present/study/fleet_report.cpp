@@ -133,7 +133,7 @@ std::vector<std::string> load_lines(const study::Recommendation& result, const S
     lines.push_back("→ block size " + block_sizes_text(result) + ", " + counted(result.served.batch, "sequence") +
                     " at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
                     ", gpu_memory_utilization " + config::exact_number(result.memory.chosen) +
-                    " (what these sequences need)");
+                    " (weights and these sequences take " + percent(result.memory.needed, 2) + " of the memory)");
   }
   if (!result.expected) return lines;
   lines.push_back(expectation_line(result));

@@ -44,7 +44,6 @@ ExpectedService expected_service(const sim::SimulatedServer& server, const Reque
 
 MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& setting, const EngineOptions& options,
                          int longest_request) {
-  constexpr double kStep = 0.05;
   const sim::Capacity room = sim::capacity(serving.machine, sim::model_of(serving, setting), options, longest_request);
   const double blocks_each = std::ceil(static_cast<double>(room.demand(longest_request)) / options.block_size);
   const double sequences = static_cast<double>(options.max_num_seqs) * serving.devices.pipeline_parallel_size;
@@ -52,9 +51,7 @@ MemoryShare memory_share(const sim::ServingCase& serving, const sim::Setting& se
   const Bytes needed = room.weights + unmanaged + room.kept_apart + room.block_bytes * (blocks_each * sequences);
   const Bytes all = serving.machine.dram().size;
   const double share = needed / all;
-  return {.needed = share,
-          .chosen = std::min(options.gpu_memory_utilization, std::ceil(share / kStep) * kStep),
-          .unmanaged = unmanaged / all};
+  return {.needed = share, .chosen = options.gpu_memory_utilization, .unmanaged = unmanaged / all};
 }
 
 }  // namespace dculab::study

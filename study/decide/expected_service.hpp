@@ -28,10 +28,11 @@ struct ExpectedService {
 [[nodiscard]] ExpectedService expected_service(const sim::SimulatedServer& server, const RequestWorkload& workload,
                                                const ServiceLevel& slo);
 
-// Of a device's memory.
+// Of a device's memory. A program takes its share whole: what weights, activations and max_num_seqs leave of it holds
+// more KV, and what the program needs besides (contexts, buffers of collectives, graphs), which nothing here counts.
 struct MemoryShare {
   double needed = 0;     // by weights, activations and max_num_seqs of the longest request
-  double chosen = 0;     // vLLM's gpu_memory_utilization: the next 5 % above, at most what the program takes by itself
+  double chosen = 0;     // vLLM's gpu_memory_utilization: what the program takes by itself
   double unmanaged = 0;  // of activations and buffers, which SGLang's mem-fraction-static does not count
 };
 
