@@ -118,6 +118,7 @@ constexpr OtherName kOtherNames[] = {{"--request-rate", "--requests-per-second"}
   if (option == nullptr) return what;
   const bool is_whole = option->get_type_name().starts_with("INT") || option->get_type_name().starts_with("UINT");
   const std::string number = is_whole ? whole_number_meant(value) : "";
+  if (number == value) return name + ": " + value + " is too large";
   return name + ": " + in_quotes(value) + (is_whole ? " is not a whole number" : " is not a number") +
          (number.empty() ? "" : "; write " + number);
 }

@@ -1,9 +1,11 @@
 #include "present/output/show.hpp"
 
 #include <cstddef>
+#include <iostream>
 #include <optional>
 #include <sstream>
 
+#include "fields/printable_text.hpp"
 #include "files/output.hpp"
 #include "present/output/conclusion.hpp"
 #include "present/output/csv_text.hpp"
@@ -33,6 +35,9 @@ std::string text_of(const Report& report, Format format, std::optional<std::size
 }
 
 void show(const Report& report, const OutputOptions& options) {
+  if (options.format == Format::csv)  // whose rows have no place for them
+    for (const std::string& line : report.heading)
+      if (line.starts_with("warning: ")) std::cerr << printable(line) << '\n';
   const std::string text = text_of(report, options.format, options.file.empty() ? terminal_width() : std::nullopt);
   if (!options.report_file.empty()) files::write_file_atomically(options.report_file, html_page(report));
   if (options.file.empty())

@@ -169,7 +169,7 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
                                                          const Recommendation& result) {
   std::vector<StackChoice> choices;
   for (const StackLimits& limits : stacks) {
-    StackChoice& choice = choices.emplace_back(limits, std::nullopt);
+    StackChoice& choice = choices.emplace_back(StackChoice{limits, std::nullopt});
     if (result.serving.devices.devices() > 1 && limits.stack.split == sim::Split::layers)
       choice.limits.why_not = "gives each device whole layers, no part of one";
     if (choice.limits.why_not.empty()) choose_for(result, choice);

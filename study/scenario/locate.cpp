@@ -81,7 +81,8 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
 [[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
   const std::vector<std::string> names = listed(kind);
   if (names.empty()) return "none is shipped: set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
-  if (std::string guess = suggestion(asked, names); !guess.empty()) return guess;
+  const std::string without_owner = &kind == &kModel ? asked.substr(asked.rfind('/') + 1) : asked;
+  if (std::string guess = suggestion(without_owner, names); !guess.empty()) return guess;
   return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
 }
 

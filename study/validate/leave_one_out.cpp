@@ -66,7 +66,7 @@ std::vector<LeftOutPoint> predict_left_out(PointSet& set, const std::string& by,
   if (effects != nullptr && by == "source") all = learn_from(set);
   std::vector<LeftOutPoint> scored;
   for (const auto& [name, rows] : groups) {
-    const auto is_left_out = [&](const ReadPoint& read) {
+    const auto is_left_out = [&, &name = name](const ReadPoint& read) {
       return has_one(read, by) && left_out_name(set, read, by) == name;
     };
     const std::shared_ptr<const sim::PointCalibration> others = learn_from(set, is_left_out);

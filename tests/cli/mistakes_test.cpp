@@ -95,6 +95,12 @@ TEST_CASE("mistakes in names and options", "[main]") {
   check_refused(predict_llama({"--contxt", "5"}), {"--contxt 5; did you mean '--context'? See dculab predict --help"});
   check_refused(predict_llama({"--batchsize", "5"}), {"--batchsize 5; did you mean '--batch'"});
   check_refused(predict_llama({"--requests-per-second", "5"}), {"it is an option of recommend, simulate, study."});
+  check_refused(predict_llama({"--kv-cache-dtype", "fp9"}), {"'fp9' is no format of a KV cache; use one of f32, "});
+  check_refused(predict_llama({"--batch", "2147483648"}), {"--batch: 2147483648 is too large"});
+  check_refused(with_model("Org/Llama3-8B"), {"did you mean 'llama-3-8b'?"});
+  CHECK(run_dculab({"study", "--set", "workload.batch=4", "llama3_on_dcu"}).exit_code == 0);
+  CHECK_THAT(run_dculab({"study", "llama3_on_dcu", "--set", "workload.batch=5000", "--format", "csv"}).err,
+             ContainsSubstring("warning: z100: no point fits in memory"));
   check_refused(predict_llama({"-batch", "5"}), {"did you mean '--batch'?"});
   check_refused(predict_llama({"--tensor-parallel-size", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
   const Arguments recommend{"recommend", "--model", "llama-3-8b"};
