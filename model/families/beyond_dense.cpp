@@ -141,7 +141,8 @@ void add_experts_part(std::vector<std::string>& parts, const JsonFields& config)
 
 // Of text that goes on, token by token.
 [[nodiscard]] bool is_generator(std::string_view architecture) {
-  constexpr std::array<std::string_view, 3> kEnds{"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
+  constexpr std::array<std::string_view, 4> kEnds{"ForCausalLM", "ForConditionalGeneration", "LMHeadModel",
+                                                  "ChatGLMModel"};
   return std::ranges::any_of(kEnds, [architecture](std::string_view end) { return architecture.ends_with(end); });
 }
 

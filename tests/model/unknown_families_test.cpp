@@ -35,7 +35,8 @@ TEST_CASE("what an unknown decoder's configuration says is taken, and stands in 
   CHECK(windowed.num_layers(0) == 3);
   CHECK(read_small("foo", R"(, "sliding_window": 64, "sliding_window_pattern": 2)").num_layers(0) == 2);
   CHECK(read_small("foo", R"(, "eos_token_id": [1, 2, 3, 4])").notes.size() == 1);
-  const ModelShape chatglm = read_text_of(R"({"model_type": "chatglm", "hidden_size": 64, "ffn_hidden_size": 96,
+  const ModelShape chatglm = read_text_of(
+      R"({"architectures": ["ChatGLMModel"], "model_type": "chatglm", "hidden_size": 64, "ffn_hidden_size": 96,
     "num_layers": 2, "num_attention_heads": 4, "kv_channels": 16, "multi_query_group_num": 2, "padded_vocab_size": 128,
     "add_qkv_bias": true, "rmsnorm": true, "layernorm_epsilon": 1e-5, "seq_length": 512})");
   CHECK(chatglm.kinds[0].mlp.intermediate_size == 96);
