@@ -22,6 +22,7 @@ struct ImportCommand {
   study::StepQuestion step;
   std::string step_time;  // "": period in decode, span in prefill
   std::string trace_file;
+  std::vector<std::string> kernel_names;  // "PART=OP"
   bool list_kernels = false;
   present::OutputOptions output;
 };
@@ -42,6 +43,8 @@ void run_import(const ImportCommand& command) {
   study::ImportQuestion question = command.question;
   question.profiler = parse_profiler(command.profiler);
   question.scenario = study::step_scenario(command.step);
+  for (const std::string& each : command.kernel_names)
+    question.choices.named.push_back(config::parse_named_kernels(each));
   if (!command.step_time.empty())
     question.time = command.step_time == "period" ? config::StepTime::period : config::StepTime::span;
   const study::ImportedProfile import = study::import_profile(question);
@@ -86,6 +89,10 @@ void add_import(CLI::App& app) {
       ->add_option("--max-other", import->question.choices.most_other,
                    "Largest share of kernel time outside all ops [0.1]")
       ->check(CLI::Range(0.0, 1.0));
+  command
+      ->add_option("--kernel-name", import->kernel_names,
+                   "Kernels with PART in their name serve OP, one of those of --list-kernels")
+      ->option_text("PART=OP ...");
   add_output_file(*command, "--trace", import->trace_file, "Write the trace here (JSON Lines)");
   command->add_flag("--list-kernels", import->list_kernels, "Print which kernel names belong to which op");
   add_output_options(*command, import->output);

@@ -3,16 +3,36 @@
 #include <algorithm>
 #include <array>
 
+#include "core/error.hpp"
+#include "fields/printable_text.hpp"
+
 namespace dculab::config {
 namespace {
 
 using enum KernelRole;
 
 // The names are those of the sources: dculab kernels/gpu; vLLM csrc/{attention,rocm,quantization,layernorm_kernels.cu,
-// pos_encoding_kernels.cu,activation_kernels.cu,cache_kernels.cu} and vllm/attention/ops (Triton); flash-attention
-// csrc and hopper; FlashInfer include; rocBLAS (Tensile names its kernels Cijk_*); cuBLAS and CUTLASS as profilers show
-// them; PyTorch aten and inductor, which names a fused kernel after the operations in it.
+// pos_encoding_kernels.cu,activation_kernels.cu,cache_kernels.cu,moe}, vllm/attention/ops and fused_moe (Triton);
+// Triton's own triton_kernels; flash-attention csrc and hopper; FlashInfer include; SGLang sgl-kernel; rocBLAS (Tensile
+// names its kernels Cijk_*); cuBLAS and CUTLASS as profilers show them; PyTorch aten and inductor, which names a fused
+// kernel after the operations in it.
 constexpr std::array kRules{
+    // Experts. Before "softmax", "topk" and "gemm".
+    KernelRule{"route_tokens", routing, "dculab"},
+    KernelRule{"sort_by_expert", routing, "dculab"},
+    KernelRule{"combine_experts", combining, "dculab"},
+    KernelRule{"topkGating", routing, "vLLM, SGLang"},
+    KernelRule{"grouped_topk", routing, "vLLM, SGLang"},
+    KernelRule{"moe_align_block_size", routing, "vLLM, SGLang"},
+    KernelRule{"count_and_sort_expert_tokens", routing, "vLLM, SGLang"},
+    KernelRule{"_topk_forward", routing, "Triton's kernels of experts"},
+    KernelRule{"_sum_bitmatrix_rows", routing, "Triton's kernels of experts"},
+    KernelRule{"_combined_routing", routing, "Triton's kernels of experts"},
+    KernelRule{"_finalize_matmul_scatter", combining, "Triton's kernels of experts"},
+    KernelRule{"moe_sum", combining, "vLLM, SGLang"},
+    KernelRule{"x1_swiglu", matmul_and_activation, "Triton's kernels of experts (_matmul_ogs_..._16x128x256x1_swiglu)"},
+    KernelRule{"_matmul_ogs", matmul, "Triton's kernels of experts"},
+    KernelRule{"fused_moe_kernel", matmul, "vLLM, SGLang"},
     // The cache write and the rotation. Before "embedding": rotary_embedding.
     KernelRule{"reshape_and_cache", rope_and_cache, "dculab, vLLM"},
     KernelRule{"concat_and_cache", rope_and_cache, "vLLM"},
@@ -51,6 +71,7 @@ constexpr std::array kRules{
     KernelRule{"layer_norm", norm, "dculab, vLLM"},
     KernelRule{"RMSNorm", norm, "FlashInfer, AITER"},
     KernelRule{"Rmsnorm", norm, "Composable Kernel, AITER"},
+    KernelRule{"rmsnorm", norm, "AITER, SGLang"},
     KernelRule{"rsqrt", norm, "PyTorch inductor"},
     // Activations. Before "elementwise".
     KernelRule{"act_and_mul", activation, "vLLM, FlashInfer"},
@@ -99,6 +120,10 @@ constexpr std::array kRules{
     KernelRule{"copy_blocks", data_movement, "dculab, vLLM"},
     KernelRule{"CatArray", data_movement, "PyTorch"},
     KernelRule{"elementwise", data_movement, "PyTorch"},
+    KernelRule{"multi_tensor_apply", data_movement, "PyTorch"},
+    KernelRule{"resolve_future_token_ids", data_movement, "SGLang"},
+    KernelRule{"clamp_position", data_movement, "SGLang"},
+    KernelRule{"kv_indices", data_movement, "SGLang"},
 };
 
 }  // namespace
@@ -113,6 +138,12 @@ std::string_view name(KernelRole role) {
       return "norm";
     case matmul:
       return "matmul";
+    case matmul_and_activation:
+      return "matmul and activation";
+    case routing:
+      return "routing";
+    case combining:
+      return "combining";
     case rope_and_cache:
       return "rope_and_cache";
     case prefill_attention:
@@ -133,11 +164,23 @@ std::string_view name(KernelRole role) {
   return "";
 }
 
-KernelRole role_of(std::string_view kernel_name) {
-  const auto rule = std::find_if(kRules.begin(), kRules.end(), [kernel_name](const KernelRule& each) {
-    return kernel_name.find(each.part) != std::string_view::npos;
-  });
+KernelRole role_of(std::string_view kernel_name, std::span<const NamedKernels> named) {
+  const auto fits = [kernel_name](const auto& each) { return kernel_name.find(each.part) != std::string_view::npos; };
+  if (const auto given = std::ranges::find_if(named, fits); given != named.end()) return given->role;
+  const auto rule = std::ranges::find_if(kRules, fits);
   return rule == kRules.end() ? unknown : rule->role;
+}
+
+NamedKernels parse_named_kernels(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const std::string word = equals == std::string::npos ? "" : text.substr(equals + 1);
+  std::string known;
+  for (int role = 0; role < static_cast<int>(unknown); ++role) {
+    if (word == name(static_cast<KernelRole>(role)) && equals > 0)
+      return {text.substr(0, equals), static_cast<KernelRole>(role)};
+    known.append(known.empty() ? "" : ", ").append(name(static_cast<KernelRole>(role)));
+  }
+  throw InputError("--kernel-name", in_quotes(text) + " is not PART=OP; OP is one of " + known);
 }
 
 bool serves(KernelRole role, OpKind kind) {
@@ -149,15 +192,17 @@ bool serves(KernelRole role, OpKind kind) {
     case OpKind::qk_norm:
       return role == norm;
     case OpKind::matmul:
-      return role == matmul;
+      return role == matmul || role == matmul_and_activation;
+    case OpKind::route_tokens:
+      return role == routing;
+    case OpKind::combine_experts:
+      return role == combining;
     case OpKind::rope_and_cache:
       return role == rope_and_cache;
-    case OpKind::shift_sink_keys:  // profiled engines have no such kernels
+    case OpKind::shift_sink_keys:  // profiled engines have no such kernels, or none is known
     case OpKind::attention_scores:
     case OpKind::update_block_bounds:
     case OpKind::choose_critical_blocks:
-    case OpKind::route_tokens:  // no kernels are known
-    case OpKind::combine_experts:
     case OpKind::output_gate:
     case OpKind::causal_conv:
     case OpKind::delta_rule:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -50,18 +51,54 @@ struct Sample {
   return std::to_string(count) + (count == 1 ? " whole step" : " whole steps");
 }
 
-[[noreturn]] void refuse_without_steps(const Profile& profile, const ProfiledWork& work, const StepPlan& plan) {
+using KernelsByName = std::map<std::string, OtherKernel>;
+
+void add_kernel(const KernelRecord& kernel, KernelsByName& by_name) {
+  OtherKernel& other = by_name[kernel.name];
+  other.name = kernel.name;
+  ++other.count;
+  other.time += kernel.duration();
+}
+
+[[nodiscard]] std::vector<OtherKernel> longest_first(const KernelsByName& by_name) {
+  std::vector<OtherKernel> kernels;
+  for (const auto& [kernel, other] : by_name) kernels.push_back(other);
+  std::ranges::stable_sort(kernels, std::greater(), &OtherKernel::time);
+  return kernels;
+}
+
+// "a_kernel (72, 3.5 %), ...": how many there are, and their share of `total`.
+[[nodiscard]] std::string first_names(const std::vector<OtherKernel>& kernels, Seconds total) {
+  std::string names;
+  for (std::size_t index = 0; index < std::min(kNamesInMessage, kernels.size()); ++index)
+    names += (names.empty() ? "" : ", ") + shortened(kernels[index].name) + " (" +
+             std::to_string(kernels[index].count) + ", " + tenths_of_percent(kernels[index].time / total) + ")";
+  return names;
+}
+
+[[noreturn]] void refuse_without_steps(const Profile& profile, const ProfiledWork& work, const StepPlan& plan,
+                                       const std::vector<NamedKernels>& named) {
   std::map<std::string_view, int> found;
-  for (const KernelRecord& kernel : profile.kernels) ++found[name(role_of(kernel.name))];
+  KernelsByName unknown;
+  Seconds total;
+  for (const KernelRecord& kernel : profile.kernels) {
+    const KernelRole role = role_of(kernel.name, named);
+    ++found[name(role)];
+    total += kernel.duration();
+    if (role == KernelRole::unknown) add_kernel(kernel, unknown);
+  }
   std::string roles;
   for (const auto& [role, count] : found)
     roles.append(roles.empty() ? "" : ", ").append(role).append(" ").append(std::to_string(count));
-  throw InputError(profile.file, "no whole step of " + work.model.name + " (" +
-                                     std::to_string(work.model.num_layers()) + " layers, " +
-                                     std::to_string(plan.ops.size()) + " ops) among " +
-                                     std::to_string(profile.kernels.size()) + " kernels (" + roles +
-                                     "); give the profiled --model and --phase, or record more steps. "
-                                     "Which names are known: dculab import --list-kernels");
+  throw InputError(profile.file,
+                   "no whole step of " + work.model.name + " (" + std::to_string(work.model.num_layers()) +
+                       " layers, " + std::to_string(plan.ops.size()) + " ops) among " +
+                       std::to_string(profile.kernels.size()) + " kernels (" + roles +
+                       "); give the profiled --model and --phase, or record more steps. " +
+                       (unknown.empty() ? ""
+                                        : "Unknown are, by their time: " + first_names(longest_first(unknown), total) +
+                                              "; if one serves an op, --kernel-name PART=OP says so. ") +
+                       "Which names are known: dculab import --list-kernels");
 }
 
 // The steps that the user wants, all of whose times can be read off.
@@ -120,7 +157,8 @@ struct WantedSteps {
 
 class Accounts {
  public:
-  Accounts(const Profile& profile, const StepPlan& plan) : kernels_(profile.kernels) {
+  Accounts(const Profile& profile, const StepPlan& plan, const std::vector<NamedKernels>& named)
+      : kernels_(profile.kernels), named_(named) {
     summary_.kernels_per_step.resize(plan.ops.size());
   }
 
@@ -138,25 +176,19 @@ class Accounts {
         op_names_.insert(kernels_[index].name);
         continue;
       }
-      OtherKernel& other = others_[kernels_[index].name];
-      ++other.count;
-      other.time += kernels_[index].duration();
+      add_kernel(kernels_[index], others_);
     }
   }
 
   [[nodiscard]] ImportSummary close(std::size_t steps_found) {
-    for (auto& [kernel, other] : others_) {
-      other.name = kernel;
-      other.role = name(role_of(kernel));
+    summary_.others = longest_first(others_);
+    for (OtherKernel& other : summary_.others) {
+      other.role = name(role_of(other.name, named_));
       summary_.other_kernels += other.count;
       summary_.other_time += other.time;
-      summary_.others.push_back(other);
     }
-    std::stable_sort(summary_.others.begin(), summary_.others.end(),
-                     [](const OtherKernel& a, const OtherKernel& b) { return a.time > b.time; });
-    summary_.phase_is_told = std::none_of(op_names_.begin(), op_names_.end(), [](std::string_view kernel) {
-      return role_of(kernel) == KernelRole::any_attention;
-    });
+    summary_.phase_is_told = std::ranges::none_of(
+        op_names_, [this](std::string_view kernel) { return role_of(kernel, named_) == KernelRole::any_attention; });
     for (double& count : summary_.kernels_per_step) count /= summary_.steps_imported;
     for (const KernelRecord& kernel : kernels_) summary_.outside_time += kernel.duration();
     summary_.outside_time -= summary_.op_time + summary_.other_time;
@@ -167,22 +199,21 @@ class Accounts {
 
  private:
   const Kernels& kernels_;
+  const std::vector<NamedKernels>& named_;
   ImportSummary summary_;
   std::set<std::string_view> op_names_;
-  std::map<std::string, OtherKernel> others_;
+  KernelsByName others_;
 };
 
 void refuse_too_much_other(const Profile& profile, const ImportSummary& summary, double most) {
   if (summary.other_share() <= most) return;
-  std::string names;
-  for (std::size_t index = 0; index < std::min(kNamesInMessage, summary.others.size()); ++index)
-    names += (names.empty() ? "" : ", ") + shortened(summary.others[index].name);
-  throw InputError(profile.file, std::to_string(summary.other_kernels) + " kernels that serve no op take " +
-                                     tenths_of_percent(summary.other_share()) +
-                                     " of the steps' kernel time, more than " + tenths_of_percent(most) +
-                                     " (the longest: " + names +
-                                     "); compare the names with dculab import --list-kernels, or allow more with "
-                                     "--max-other");
+  throw InputError(profile.file,
+                   std::to_string(summary.other_kernels) + " kernels that serve no op take " +
+                       tenths_of_percent(summary.other_share()) + " of the steps' kernel time, more than " +
+                       tenths_of_percent(most) +
+                       " (the longest: " + first_names(summary.others, summary.op_time + summary.other_time) +
+                       "); compare the names with dculab import --list-kernels, give one an op with "
+                       "--kernel-name PART=OP, or allow more with --max-other");
 }
 
 [[nodiscard]] std::string id_of(const ProfiledWork& work, int context) {
@@ -233,13 +264,13 @@ std::string_view name(StepTime time) { return time == StepTime::period ? "period
 
 ImportedSteps import_steps(const Profile& profile, const ProfiledWork& work, const ImportChoices& choices) {
   const StepPlan plan = plan_step(work.model, work.options, batch_at(work, work.context));
-  std::vector<FoundStep> found = find_steps(profile.kernels, plan, work.model.layers);
-  if (found.empty()) refuse_without_steps(profile, work, plan);
+  std::vector<FoundStep> found = find_steps(profile.kernels, plan, work.model.layers, choices.named);
+  if (found.empty()) refuse_without_steps(profile, work, plan, choices.named);
   const WantedSteps steps = choose_steps(profile, std::move(found), work, choices);
   const std::size_t per_row =
       choices.steps_per_row == 0 ? steps.end - steps.first : static_cast<std::size_t>(choices.steps_per_row);
   ImportedSteps imported;
-  Accounts accounts(profile, plan);
+  Accounts accounts(profile, plan, choices.named);
   for (std::size_t begin = steps.first; begin < steps.end; begin += per_row) {
     const std::size_t end = std::min(begin + per_row, steps.end);
     std::vector<Sample> samples;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/profile/kernel_map.hpp"
 #include "config/profile/profile_file.hpp"
 #include "model/trace.hpp"
 
@@ -36,6 +37,7 @@ struct ImportChoices {
   int steps = 0;          // steps to import, 0 = all
   int steps_per_row = 0;  // steps whose median makes a row of the trace, 0 = all
   double most_other = kMostOtherShare;
+  std::vector<NamedKernels> named{};
 };
 
 struct OtherKernel {

@@ -4,8 +4,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "config/profile/kernel_map.hpp"
-
 namespace dculab::config {
 namespace {
 
@@ -28,12 +26,13 @@ struct Run {
   return std::nullopt;
 }
 
-[[nodiscard]] std::vector<Run> collect_runs(std::span<const KernelRecord> kernels) {
+[[nodiscard]] std::vector<Run> collect_runs(std::span<const KernelRecord> kernels,
+                                            std::span<const NamedKernels> named) {
   std::vector<Run> runs;
   std::unordered_map<std::string_view, KernelRole> known;  // a profile repeats few names very often
   for (std::size_t index = 0; index < kernels.size(); ++index) {
     const auto [found, is_new] = known.emplace(kernels[index].name, KernelRole::unknown);
-    if (is_new) found->second = role_of(kernels[index].name);
+    if (is_new) found->second = role_of(kernels[index].name, named);
     const KernelRole role = found->second;
     if (is_other(role)) continue;
     const auto same = runs.empty() ? std::nullopt : joined(runs.back().role, role);
@@ -57,10 +56,6 @@ struct Run {
   return order;
 }
 
-[[nodiscard]] bool may_be_missing(const Op& op) {
-  return op.kind == OpKind::embedding || op.kind == OpKind::rope_and_cache;
-}
-
 class StepMatcher {
  public:
   StepMatcher(std::span<const Run> runs, const StepPlan& plan, std::span<const std::uint8_t> layers)
@@ -78,7 +73,7 @@ class StepMatcher {
       if (at < runs_.size() && serves(runs_[at].role, plan_.ops[op].kind)) {
         const std::vector<std::size_t>& kernels = runs_[at++].kernels;
         step.kernels[op].insert(step.kernels[op].end(), kernels.begin(), kernels.end());
-      } else if (!may_be_missing(plan_.ops[op])) {
+      } else if (!may_be_missing(plan_.ops[op], at)) {
         return std::nullopt;
       }
     }
@@ -90,10 +85,18 @@ class StepMatcher {
   }
 
  private:
-  // Whether `run` stands right behind a layer's last op: an activation, then the matmul that ends the layer.
+  // Whether an op may have no kernel of its own before `run`.
+  [[nodiscard]] bool may_be_missing(const Op& op, std::size_t run) const {
+    if (op.kind == OpKind::activation_mul) return run > 0 && runs_[run - 1].role == KernelRole::matmul_and_activation;
+    return op.kind == OpKind::embedding || op.kind == OpKind::rope_and_cache;
+  }
+
+  // Whether `run` stands right behind a layer's last op: what the experts say combined, or an activation, then the
+  // matmul that ends the layer.
   [[nodiscard]] bool inside_layers(std::size_t run) const {
-    return run >= 2 && runs_[run].role != KernelRole::embedding && runs_[run - 1].role == KernelRole::matmul &&
-           runs_[run - 2].role == KernelRole::activation;
+    if (run == 0 || runs_[run].role == KernelRole::embedding) return false;
+    if (runs_[run - 1].role == KernelRole::combining) return true;
+    return run >= 2 && runs_[run - 1].role == KernelRole::matmul && runs_[run - 2].role == KernelRole::activation;
   }
 
   // Whether what seemed the final matmul was the first of another layer.
@@ -109,8 +112,8 @@ class StepMatcher {
 }  // namespace
 
 std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan,
-                                  std::span<const std::uint8_t> layers) {
-  const std::vector<Run> runs = collect_runs(kernels);
+                                  std::span<const std::uint8_t> layers, std::span<const NamedKernels> named) {
+  const std::vector<Run> runs = collect_runs(kernels, named);
   const StepMatcher matcher(runs, plan, layers);
   std::vector<FoundStep> steps;
   std::size_t end_of_previous = 0;

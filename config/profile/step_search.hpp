@@ -1,10 +1,12 @@
 // Finds the steps of an engine in the stream of its kernels.
 //
 // A step plan fixes the order of op kinds: embedding, then per layer norm, matmul, rope_and_cache, attention, matmul,
-// norm, matmul, activation, matmul, then norm, matmul. No two neighbours are of one kind, so however many kernels an
-// engine uses for an op (partitions and their reduction, rotation and cache write, q, k and v apart, split-k and its
-// sum), a run of kernels of one kind is one op, and a matmul is told by its place. The embedding and rope_and_cache may
-// be missing: fused into a neighbour, or under a name that says nothing. Whatever serves no op is "other".
+// norm, matmul, activation, matmul, then norm, matmul; with experts norm, matmul, routing, matmul, activation, matmul,
+// combining. No two neighbours are of one kind, so however many kernels an engine uses for an op (partitions and their
+// reduction, rotation and cache write, q, k and v apart, split-k and its sum), a run of kernels of one kind is one op,
+// and a matmul is told by its place. The embedding and rope_and_cache may be missing: fused into a neighbour, or under
+// a name that says nothing; so may the activation behind a kernel that is known to compute it. Whatever serves no op is
+// "other".
 //
 // A match must be a whole step: it may not begin behind a layer or end before one, so a model with fewer layers than
 // the one profiled matches nowhere.
@@ -15,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "config/profile/kernel_map.hpp"
 #include "config/profile/profile_file.hpp"
 #include "core/step_plan.hpp"
 
@@ -28,6 +31,7 @@ struct FoundStep {
 
 // In order of time. Precondition: the plan's batch is all prefill or all decode.
 [[nodiscard]] std::vector<FoundStep> find_steps(std::span<const KernelRecord> kernels, const StepPlan& plan,
-                                                std::span<const std::uint8_t> layers);
+                                                std::span<const std::uint8_t> layers,
+                                                std::span<const NamedKernels> named = {});
 
 }  // namespace dculab::config

@@ -98,7 +98,7 @@ struct FieldList<present::ReportedImport> {
   }
 
   static constexpr auto fields = std::tuple(
-      field("profiler", "that wrote the profile", names_up_to<config::Profiler::nsys>(),
+      field("profiler", "that wrote the profile", names_up_to<config::Profiler::pytorch>(),
             [](const Self& reported) { return name(reported.import.profile.profiler); }),
       field("kernels", "of the profile", unit::count,
             [](const Self& reported) { return reported.import.profile.kernels.size(); }),

@@ -43,7 +43,9 @@ struct Floor {
 }
 
 // The ops that config/profile/step_search.hpp may find no kernel for.
-[[nodiscard]] bool may_be_fused(OpKind kind) { return kind == OpKind::embedding || kind == OpKind::rope_and_cache; }
+[[nodiscard]] bool may_be_fused(OpKind kind) {
+  return kind == OpKind::embedding || kind == OpKind::rope_and_cache || kind == OpKind::activation_mul;
+}
 
 [[nodiscard]] Floor floor_of_step(const Machine& machine, const StepPlan& plan) {
   Seconds arithmetic;

@@ -7,8 +7,8 @@
 // it can hold: that needs no hit rates, since whatever a cache did, bytes beyond its size came from below. Published
 // tables that read KV faster than the memory's peak exist (docs/reference/calibration.md).
 //
-// An embedding or rope_and_cache of 0 s was not timed on its own (a profiled engine may fuse it) and is not checked;
-// any other op of 0 s is refused.
+// An embedding, rope_and_cache or activation of 0 s was not timed on its own (a profiled engine may fuse it) and is not
+// checked; any other op of 0 s is refused.
 #pragma once
 
 #include <span>

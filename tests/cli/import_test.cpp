@@ -67,6 +67,43 @@ TEST_CASE("import reads every profiler's layout, and the steps are the same") {
   }
 }
 
+// Real ones, of other people's MI300X.
+TEST_CASE("import finds the steps of SGLang's and vLLM's profiles under ROCm") {
+  const std::string foreign = DCULAB_SOURCE_DIR "/tests/data/foreign/profiles/";
+  const auto decoded = [&foreign](const std::string& file, const std::string& model) {
+    return run_for_json({"import", foreign + file, "--model", model, "--machine", "mi300x", "--context", "1024",
+                         "--step-time", "span"});
+  };
+  const Json dense = decoded("kineto_sglang_qwen3-8b_decode.json.gz", "qwen3-8b");
+  CHECK(dense["steps_imported"] == 1);
+  CHECK(dense["rows"][0]["step_seconds"].get<double>() == Approx(9.92e-3).epsilon(0.01));
+  CHECK(dense["other_share"] < 0.05);
+  for (const Json& op : dense["rows"][0]["ops"]) CHECK(op["seconds"] > 0);
+  // The first products of its experts compute the activation, too.
+  const Json experts = decoded("kineto_vllm_decode_full_graph_execution.json.gz", "gpt-oss-20b");
+  CHECK(experts["steps_imported"] == 1);
+  CHECK(experts["other_share"] < 0.05);
+  for (const Json& op : experts["rows"][0]["ops"]) {
+    const bool is_fused = op["op"] == "embed_tokens" || op["op"].get<std::string>().starts_with("experts_silu");
+    CHECK((op["seconds"] == 0) == is_fused);
+  }
+}
+
+TEST_CASE("unknown kernels are named, and the user can say what they serve") {
+  const Folder folder;
+  std::string text = read(kProfiles + "rocprof_dculab.csv");
+  const std::string known = "silu_and_mul_kernel";
+  for (std::size_t at = text.find(known); at != std::string::npos; at = text.find(known, at))
+    text.replace(at, known.size(), "swish_kernel");
+  const std::string file = folder.write("unknown.csv", text);
+  check_refused(import(file), {"no whole step", "Unknown are, by their time: ", "swish_kernel", " (48, ",
+                               "--kernel-name PART=OP", "--list-kernels"});
+  const Json result = run_for_json(import(file, {"--kernel-name", "swish=activation", "argmax=sampling"}));
+  CHECK(result["steps_imported"] == 11);
+  CHECK(result["rows"] == run_for_json(import(kProfiles + "rocprof_dculab.csv"))["rows"]);
+  check_refused(import(file, {"--kernel-name", "swish=swish"}), {"--kernel-name", "is not PART=OP", "activation"});
+}
+
 TEST_CASE("what import writes, validate and calibrate read", "[main]") {
   const Folder folder;
   for (const char* file : {"rocprof_dculab.csv", "rocprofv3_vllm.csv", "hipprof_trace_vllm.json", "nsys_vllm.csv"}) {

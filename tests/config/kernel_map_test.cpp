@@ -33,6 +33,10 @@ TEST_CASE("every kernel of dculab has its role") {
       {"softmax_kernel", sampling},
       {"argmax_kernel", sampling},
       {"top_k_kernel", sampling},
+      {"route_tokens_kernel", routing},
+      {"sort_by_expert_kernel", routing},
+      {"expert_gemm_kernel", matmul},
+      {"combine_experts_kernel", combining},
   };
   for (const auto& [kernel, role] : kernels) {
     INFO(kernel);
@@ -58,6 +62,12 @@ TEST_CASE("kernels of other engines, where one name holds another's") {
       {"void vllm::rotary_embedding_kernel<c10::Half, true>(long const*)", rope_and_cache},
       {"void vllm::act_and_mul_kernel<c10::Half, &vllm::silu_kernel<c10::Half>, true>(P)", activation},
       {"triton_poi_fused_mul_silu_0", activation},
+      {"_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb1ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_d", norm},
+      {"void vllm::moe::topkGatingSoftmax<8, 128, 4, 16, 32, int>(float const*)", routing},
+      {"_topk_forward", routing},
+      {"_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", matmul_and_activation},
+      {"_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", matmul},
+      {"_finalize_matmul_scatter_bf16", combining},
       {"triton_red_fused__to_copy_add_embedding_mean_mul_pow_rsqrt_0", norm},
       {"void vllm::gptq::gemm_half_q_half_gptq_4bit_kernel<true, 1>(P)", matmul},
       {"void marlin::Marlin<__half, 256, 1, 8, 8, 4>(P)", matmul},
@@ -86,6 +96,17 @@ TEST_CASE("every rule can decide: no earlier one hides it, none stands twice") {
     CHECK(role_of(rule.part) == rule.role);
     CHECK_FALSE(rule.origin.empty());
   }
+}
+
+TEST_CASE("a name that the user gives comes before the table") {
+  const NamedKernels norms = parse_named_kernels("silu=my=norm");
+  CHECK(norms.part == "silu=my");
+  CHECK(norms.role == KernelRole::norm);
+  CHECK(role_of("a silu=my kernel", std::vector{norms}) == KernelRole::norm);
+  CHECK(role_of("a silu kernel", std::vector{norms}) == KernelRole::activation);
+  CHECK(parse_named_kernels("x=data movement").role == KernelRole::data_movement);
+  for (const char* text : {"my_kernel", "=norm", "my_kernel=unknown", "my_kernel=Norm"})
+    CHECK_THROWS_WITH(parse_named_kernels(text), ContainsSubstring("is not PART=OP; OP is one of embedding, norm, "));
 }
 
 TEST_CASE("an op is served by its own kind, attention by kernels of both phases too") {

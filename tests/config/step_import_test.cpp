@@ -274,7 +274,8 @@ TEST_CASE("too much time that serves no op is refused") {
       .add("gemm", 9000);
   CHECK(refusal_of_import(stream.profile(), decode_work()) ==
         "p.csv: 1 kernels that serve no op take 25.2 % of the steps' kernel time, more than 10.0 % (the longest: "
-        "my_fused_everything); compare the names with dculab import --list-kernels, or allow more with --max-other");
+        "my_fused_everything (1, 25.2 %)); compare the names with dculab import --list-kernels, give one an op with "
+        "--kernel-name PART=OP, or allow more with --max-other");
   ImportChoices lenient;
   lenient.most_other = 0.3;
   CHECK(refusal_of_import(stream.profile(), decode_work(), lenient) == "accepted");
