@@ -9,6 +9,10 @@ import subprocess
 BUILD_BYTES = 3e9  # of a build folder with the tests
 RESULT_BYTES = 3e8
 
+OLDEST_CMAKE = 3, 25  # as in CMakeLists.txt
+
+NEW_TOOLS = ("Ubuntu 22.04 and older: pip install cmake ninja (then they must be in PATH). Debian 12, Ubuntu 24.04: "
+             "scripts/install-packages --gpu")
 NO_HIPCC = ("hipcc is not in PATH. Debian 12: scripts/install-packages --gpu --hip. ROCm: export "
             "PATH=/opt/rocm/bin:$PATH. DTK: source its env.sh")
 NO_KFD = ("there is no {0}: this machine has no DCU or AMD GPU, its driver is not loaded, or this is a container that was "
@@ -90,6 +94,19 @@ def compiler_problem(kind):
     if kind == "cuda" and shutil.which("nvcc") is None:
         return "nvcc is not in PATH; export PATH=/usr/local/cuda/bin:$PATH"
     return None
+
+
+def build_tools_problem():
+    """Why the build cannot be configured, or nothing. Ubuntu 22.04 has a CMake that is too old."""
+    told = re.search(r"version (\d+)\.(\d+)", " ".join(ask(["cmake", "--version"])))
+    problems = []
+    if told is None:
+        problems.append("cmake is not in PATH")
+    elif (int(told[1]), int(told[2])) < OLDEST_CMAKE:
+        problems.append(f"cmake is {told[1]}.{told[2]}, and {OLDEST_CMAKE[0]}.{OLDEST_CMAKE[1]} is the oldest that will do")
+    if shutil.which("ninja") is None:
+        problems.append("ninja is not in PATH")
+    return f"{', and '.join(problems)}. {NEW_TOOLS}" if problems else None
 
 
 def architecture_problem(name):

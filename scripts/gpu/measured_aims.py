@@ -28,6 +28,8 @@ def verdicts(bench_log, held_out):
     return aims | {"decode attention predictions": prediction_aim(held_out)}
 
 
-def line(what, aim):
+def line(what, aim, h200=None):
+    """A verdict in words; `h200`: that of the H200, which is set beside it."""
     figures = f"{aim['reached']:.1%}, aim {aim['aim']:.0%}: " if aim["aim"] else ""
-    return f"{what}: {figures}{aim['figure']}: {'holds' if aim['holds'] else 'DOES NOT HOLD'}"
+    other = f" (NVIDIA H200: {h200['reached']:.1%})" if h200 and h200["aim"] else ""
+    return f"{what}: {figures}{aim['figure']}: {'holds' if aim['holds'] else 'DOES NOT HOLD'}{other}"

@@ -8,6 +8,7 @@ import getpass
 import gzip
 import io
 import json
+import os
 import pathlib
 import platform
 import re
@@ -15,6 +16,7 @@ import shutil
 import socket
 import subprocess
 import tarfile
+import tempfile
 
 CONTENTS = {  # file or pattern -> what it is
     "README.md": "this text",
@@ -42,6 +44,10 @@ To read it: `dculab validate results.tar.gz --worst 10` and `dculab calibrate re
 |---|---|
 {facts}
 
+```
+{short}
+```
+
 {verdicts}
 
 ## In the archive
@@ -54,10 +60,10 @@ Not in it: names of the user and of the computer, paths, serial numbers, weights
 EMULATED = "**EMULATED: a host that plays a GPU. The figures mean nothing; do not send them.**\n\n"
 
 
-def first_line(command):
+def first_line(command, **options):
     if shutil.which(command[0]) is None:
         return None
-    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True, check=False, **options).stdout.splitlines()
     return next((line.strip() for line in lines if line.strip()), None)
 
 
@@ -70,16 +76,25 @@ def file_line(path, key=""):
     return next((line[len(key):].strip(' ":\t') for line in lines if line.startswith(key)), None)
 
 
+def git_line(root, *words):
+    """What git says of a clone, also of one that is somebody else's: in a container it often belongs to the host's user.
+    That it may be read is told in a file, for git 2.34 does not hear it from -c."""
+    with tempfile.NamedTemporaryFile("w", suffix=".gitconfig") as settings:
+        settings.write("[safe]\n\tdirectory = *\n")
+        settings.flush()
+        return first_line(["git", "-C", str(root), *words], env=os.environ | {"GIT_CONFIG_GLOBAL": settings.name})
+
+
 def address(root):
     """Where this clone comes from, unless that is a folder or has a password in it."""
-    url = first_line(["git", "-C", str(root), "remote", "get-url", "origin"]) or ""
+    url = git_line(root, "remote", "get-url", "origin") or ""
     return url if re.fullmatch(r"https://[^@]+|git@[^@]+", url) else None
 
 
 def environment(dculab, root):
     found = {
         "dculab": first_line([str(dculab), "--version"]),
-        "commit": first_line(["git", "-C", str(root), "rev-parse", "HEAD"]),
+        "commit": git_line(root, "rev-parse", "HEAD"),
         "system": file_line("/etc/os-release", "PRETTY_NAME="),
         "kernel": platform.release(),
         "cpu": file_line("/proc/cpuinfo", "model name"),
@@ -120,14 +135,15 @@ def results_in(folder):
     return [path for pattern in CONTENTS for path in sorted(folder.glob(pattern)) if path.is_file()]
 
 
-def write_letter(folder, emulated, facts, verdicts):
+def write_letter(folder, emulated, facts, verdicts, short):
     target = folder / "README.md"
     target.touch()  # it lists itself
     contents = [f"- {', '.join(f'`{path.relative_to(folder)}`' for path in paths)}: {meaning}"
                 for pattern, meaning in CONTENTS.items() if (paths := sorted(folder.glob(pattern)))]
     target.write_text(LETTER.format(title=f"Results of {facts['device']}", emulated=EMULATED if emulated else "",
                                     facts="\n".join(f"| {key} | {value} |" for key, value in facts.items()),
-                                    verdicts="\n".join(f"- {line}" for line in verdicts), contents="\n".join(contents)))
+                                    verdicts="\n".join(f"- {line}" for line in verdicts), short="\n".join(short),
+                                    contents="\n".join(contents)))
 
 
 def pack(folder, top, words):

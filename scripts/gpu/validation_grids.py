@@ -64,6 +64,15 @@ def other_grids(emulated, quick):
     return {} if quick else TINY_OTHERS if emulated else FULL_OTHERS
 
 
+def step_count(grid):
+    """How many steps `dculab bench` times: every combination of these options' values."""
+    count = 1
+    for option, values in zip(grid, grid[1:]):
+        if option in ("--kv-heads", "--block-size", "--batch", "--context"):
+            count *= len(values.split(","))
+    return count
+
+
 def write_model(models, parent, base, changes, name):
     """The folder of a model that is `base` of `models` with other keys."""
     config = json.loads((models / base / "config.json").read_text())

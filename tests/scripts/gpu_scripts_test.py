@@ -3,9 +3,12 @@
 Usage: gpu_scripts_test.py SOURCE_DIR
 """
 
+import contextlib
 import gzip
+import io
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,9 +21,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(source / "scripts" / "gpu"))
 
 import device_access  # noqa: E402
+import in_short  # noqa: E402
 import measured_aims  # noqa: E402
 import results_archive  # noqa: E402
+import running  # noqa: E402
 import shipped_machines  # noqa: E402
+import validation_grids  # noqa: E402
 from device_log import DeviceLog  # noqa: E402
 
 
@@ -49,6 +55,26 @@ def check_compilers():
         assert device_access.architecture("hip", 0) is None and device_access.ask(["rocminfo"]) == []
     finally:
         os.environ["PATH"] = path
+
+
+def check_build_tools(folder):
+    """Ubuntu 22.04 has a CMake that is too old."""
+    path = os.environ["PATH"]
+    try:
+        os.environ["PATH"] = str(folder)
+        problem = device_access.build_tools_problem()
+        assert "cmake is not in PATH, and ninja is not in PATH" in problem and "pip install cmake ninja" in problem, problem
+        for name, version in ("ninja", "1.11"), ("cmake", "cmake version 3.22.1"):
+            (folder / name).write_text(f"#!/bin/sh\necho {version}\n")
+            (folder / name).chmod(0o755)
+        assert device_access.build_tools_problem().startswith("cmake is 3.22, and 3.25 is the oldest")
+        for version in "3.25.0", "3.31.6-gdeadbee", "4.0.2":
+            (folder / "cmake").write_text(f"#!/bin/sh\necho cmake version {version}\n")
+            assert device_access.build_tools_problem() is None, version
+    finally:
+        os.environ["PATH"] = path
+    least = re.search(r"cmake_minimum_required\(VERSION (\d+)\.(\d+)", (source / "CMakeLists.txt").read_text())
+    assert device_access.OLDEST_CMAKE == (int(least[1]), int(least[2]))
 
 
 def check_which_gpu(folder):
@@ -95,17 +121,21 @@ def check_machines():
 def check_everything_missing_is_named(folder):
     """In the order in which it is found, a line each, before anything is built."""
     (folder / "bin").mkdir()
-    done = subprocess.run([sys.executable, source / "scripts" / "gpu-validate", "hip", "-1", "--like", "z10",
-                           "--build", folder / "build"], capture_output=True, text=True, check=False,
+    done = subprocess.run([sys.executable, source / "scripts" / "gpu-validate", "hip", "-1", "--like", "z10", "--build",
+                           folder / "build"], capture_output=True, text=True, check=False,
                           env=os.environ | {"PATH": str(folder / "bin")})
     assert done.returncode == 1 and not done.stdout and not (folder / "build").exists(), done
     found = done.stderr.splitlines()
-    parts = ["--like", "-1 is no GPU", "/dev/kfd", "hipcc is not in PATH"]
+    parts = ["--like", "-1 is no GPU", "/dev/kfd", "hipcc is not in PATH", "ninja is not in PATH"]
     if pathlib.Path("/dev/kfd").exists():
         parts.remove("/dev/kfd")
         found = [line for line in found if "/dev/" not in line]
     assert len(found) == len(parts) and all(part in line for part, line in zip(parts, found)), done.stderr
     assert all(line.startswith("gpu-validate: ") for line in found), done.stderr
+    for words, part in (["hip:7", "1"], "unrecognized arguments: 1"), (["host-gpu", "3"], "host-gpu is one device"):
+        done = subprocess.run([sys.executable, source / "scripts" / "gpu-validate", *words, "--build", folder / "build"],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode and part in done.stderr, done
 
 
 def check_help():
@@ -140,7 +170,7 @@ def check_archive(folder):
     (results / "others" / "int4.jsonl.gz").write_bytes(gzip.compress(b"{}\n"))
     (results / "diary.txt").write_text("not for anybody")
     (results / "decode.jsonl").write_text("not packed twice")
-    results_archive.write_letter(results, False, {"device": "a GPU"}, ["decode attention: holds"])
+    results_archive.write_letter(results, False, {"device": "a GPU"}, ["decode attention: holds"], ["In short", "fitted  3.0%"])
     archive, names = results_archive.pack(results, "a-gpu", words)
     assert sorted(names) == ["README.md", "before.txt", "decode.jsonl.gz", "machine.yaml", "others/int4.jsonl.gz"], names
     with tarfile.open(archive) as packed:
@@ -151,7 +181,7 @@ def check_archive(folder):
     assert found["a-gpu/machine.yaml"] == b"name: mi50\n"  # a name of a machine, not of a host
     assert gzip.decompress(found["a-gpu/decode.jsonl.gz"]) == b'{"device": "mi50", "id": "<dculab>/x"}\n'
     letter = found["a-gpu/README.md"].decode()
-    for part in "# Results of a GPU", "| device | a GPU |", "- decode attention: holds", "`machine.yaml`", "open an issue":
+    for part in "# Results of a GPU", "| device | a GPU |", "- decode attention: holds", "```\nIn short\nfitted  3.0%\n```", "`machine.yaml`", "open an issue":
         assert part in letter, (part, letter)
     assert "where you got dculab" in letter and "If you cannot open one" in letter, letter
     assert "EMULATED" not in letter and "diary" not in letter and "`README.md`" in letter
@@ -169,6 +199,12 @@ def check_address(folder):
                        ("https://jo:secret@example.org/a.git", False), ("/home/jo/dculab", False)):
         run("remote", "set-url", "origin", url)
         assert results_archive.address(clone) == (url if shown else None), url
+    try:  # as in a container
+        os.environ["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+        run("-c", "user.name=jo", "-c", "user.email=jo", "-c", "safe.directory=*", "commit", "--allow-empty", "-m", "x")
+        assert re.fullmatch("[0-9a-f]{40}", results_archive.git_line(clone, "rev-parse", "HEAD"))
+    finally:
+        os.environ.pop("GIT_TEST_ASSUME_DIFFERENT_OWNER")
 
 
 def check_log(folder):
@@ -190,12 +226,41 @@ def check_log(folder):
     assert not (folder / "none.txt").exists()
 
 
+def check_progress():
+    """A command that says nothing is said to run."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert running.run([sys.executable, "-c", "import time; time.sleep(1)"], seconds_between=0.01)
+        assert running.run([sys.executable, "-c", "print('quick')"])
+    assert "   ... running for 0 s\n" in said.getvalue() and said.getvalue().endswith("\nquick\n"), said.getvalue()
+    grid = validation_grids.FULL_GRIDS
+    assert [validation_grids.step_count(each) for each in grid.values()] == [378, 126, 126, 84]
+
+
+def check_in_short(folder):
+    machine = folder / "machine.yaml"
+    machine.write_text('name: x\ndescription: "a GPU, probed; what cannot be measured is that of mi210 (104 compute units)"\n')
+    assert in_short.shipped_name(machine) == "mi210"
+    here, h200 = {"shipped": 0.31, "probed": None, "fitted": 0.031}, {"shipped": 0.175, "probed": 0.3, "fitted": 0.027}
+    first, *table, last = in_short.lines("AMD Instinct MI210", "mi210", here, h200)
+    assert first.startswith("In short: median error") and "300 us" in last
+    assert [word.strip() for word in table[0].split("  ")[-2:]] == ["AMD Instinct MI210", "NVIDIA H200"], table
+    assert [line.split()[-2:] for line in table[1:]] == [["31.0%", "17.5%"], ["-", "30.0%"], ["3.1%", "2.7%"]], table
+    assert "as mi210 is shipped, without a measurement (H200: h200)" in table[1], table
+    assert in_short.h200_errors("no program", folder) == {} == in_short.h200_aims(folder)
+    assert not any("H200" in line for line in in_short.lines("a GPU", "mi210", here, {}))
+    reached = [round(aim["reached"], 3) for aim in in_short.h200_aims(source).values()]
+    assert reached == [0.109, 0.28, 0.055], reached
+
+
 def check_aims():
     log = "aim: decode attention: lowest 80.5 %, at least 75 % of copy\naim: GPTQ GEMV: lowest 60.0 %, at least 70 % of copy\n"
     aims = measured_aims.verdicts(log, {"held_out_ops": {"attention_decode": {"median_abs_error": 0.05}}})
     assert [aim["holds"] for aim in aims.values()] == [True, False, True], aims
     assert measured_aims.line("GPTQ GEMV", aims["GPTQ GEMV"]) == \
         "GPTQ GEMV: 60.0%, aim 70%: lowest share of the copy bandwidth: DOES NOT HOLD"
+    assert measured_aims.line("GPTQ GEMV", aims["GPTQ GEMV"], {"reached": 0.28, "aim": 0.7}).endswith(
+        "DOES NOT HOLD (NVIDIA H200: 28.0%)")
     without = measured_aims.verdicts("", {"held_out_ops": {}})
     assert not any(aim["holds"] for aim in without.values()) and len(without) == 3, without
 
@@ -204,6 +269,9 @@ with tempfile.TemporaryDirectory() as name:
     here = pathlib.Path(name)
     check_devices(here)
     check_compilers()
+    for part in "tools", "short":
+        (here / part).mkdir()
+    check_build_tools(here / "tools")
     check_which_gpu(here)
     check_architectures_and_disks(here)
     check_machines()
@@ -213,6 +281,8 @@ with tempfile.TemporaryDirectory() as name:
     if shutil.which("git"):
         check_address(here)
     check_log(here)
+    check_progress()
+    check_in_short(here / "short")
     check_aims()
     words = dict(results_archive.private_words(source))
     assert words[str(source)] == "<dculab>", words

@@ -134,6 +134,7 @@ with tempfile.TemporaryDirectory() as name:
     assert [entry["num_key_value_heads"] for entry in held_out["regret"]] == [1, 2, 4]
     trace = gzip.decompress((results / "decode.jsonl.gz").read_bytes()).decode().splitlines()
     assert json.loads(trace[0])["device"].startswith("host build") and len(trace) == 1 + 24
+    assert "decode: 24 steps\n" in done.stdout and "prefill: 12 steps\n" in done.stdout, done.stdout
     other = gzip.decompress((results / "others" / "int4.jsonl.gz").read_bytes()).decode().splitlines()
     assert len(other) == 2 and json.loads(other[1])["options"]["weights"] == "gptq-int4", other
     assert (results / "others" / "before.txt").exists()
@@ -141,6 +142,11 @@ with tempfile.TemporaryDirectory() as name:
     # The one file to send.
     letter = (results / "README.md").read_text()
     assert "EMULATED" in letter and "`decode.jsonl.gz`" in letter and "| device | host build" in letter, letter
+    short = done.stdout[done.stdout.index("In short: median error"):].splitlines()
+    assert short[1].split("  ")[-1] == "NVIDIA H200" and len(short[2].split("%")) == 3, short
+    assert short[2].startswith("as mi50 is shipped, without a measurement (H200: h200)"), short
+    assert "fitted to half of the steps, on the other half" in short[3] and short[3].endswith(" 2.7%"), short
+    assert "\n".join(short[:4]) in letter, letter
     assert json.loads((results / "environment.json").read_text())["dculab"].startswith("dculab "), results
     check_private(results / "results.tar.gz")
     check_read_back(results / "results.tar.gz", steps_to_fit=24 + 12, steps=24 + 12 + 1)
@@ -169,7 +175,7 @@ with tempfile.TemporaryDirectory() as name:
     for what, aim in verdicts["aims"].items():
         as_promised = aim["reached"] <= aim["aim"] if "predictions" in what else aim["reached"] >= aim["aim"]
         assert aim["holds"] is as_promised, (what, aim)
-        assert f"\n{what}: " in done.stdout, done.stdout
+        assert f"\n{what}: " in done.stdout and "(NVIDIA H200: 28.0%)" in done.stdout, done.stdout
 
     # Steps that took what is predicted pass; steps of which every other one took three times as long in decode
     # attention, which no machine explains, do not.
