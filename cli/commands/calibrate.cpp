@@ -55,12 +55,15 @@ void run_on_traces(CalibrateChoices& choices) {
   study::refuse_benchmark_options(choices.benchmark);
   choices.question.held_out.seed = static_cast<std::uint64_t>(choices.seed.value_or(1));
   ProgressBar bar;
-  const present::CalibratedMachine calibrated = present::calibrated_on_traces(
+  present::CalibratedMachine calibrated = present::calibrated_on_traces(
       choices.question,
       {.progress = bar.updates(), .on_refused = [](const std::string& line) { std::cerr << printable(line) << '\n'; }});
   bar.clear();
-  if (!choices.machine_file.empty())
+  if (!choices.machine_file.empty()) {
     files::write_file_atomically(choices.machine_file, config::machine_yaml(calibrated.machine));
+    calibrated.report.tables.back().notes.push_back(
+        "wrote " + choices.machine_file + "; next: dculab predict --model MODEL --machine " + choices.machine_file);
+  }
   present::show(calibrated.report, choices.output);
 }
 

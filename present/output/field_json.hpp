@@ -34,6 +34,13 @@ struct Warned {
   std::optional<std::vector<std::string>> warnings;
 };
 
+// A document with a conclusion, which conclude() has written.
+template <class T>
+struct Concluded {
+  T answer;
+  std::optional<std::vector<std::string>> conclusion;
+};
+
 namespace detail {
 
 template <class T>
@@ -127,6 +134,16 @@ struct FieldList<present::Warned<T>> {
   static constexpr auto fields =
       std::tuple(inlined(&present::Warned<T>::answer),
                  field("warnings", "what makes the figures less than they seem", &present::Warned<T>::warnings));
+};
+
+template <class T>
+struct FieldList<present::Concluded<T>> {
+  static constexpr std::string_view id = FieldList<T>::id;
+  static constexpr std::string_view doc = FieldList<T>::doc;
+  static constexpr std::string_view csv_rows = csv_rows_of<T>();
+  static constexpr auto fields =
+      std::tuple(inlined(&present::Concluded<T>::answer),
+                 field("conclusion", "the answer in sentences", &present::Concluded<T>::conclusion));
 };
 
 }  // namespace dculab

@@ -36,8 +36,9 @@
 namespace dculab::present {
 namespace {
 
-using ValidateAnswer = std::variant<ReportedValidation, ReportedLeaveOneOut, ReportedServed, ReportedBenchmarks>;
-using CalibrateAnswer = std::variant<ReportedTraceCalibration, PointsCalibration, ReportedBenchmarkFit>;
+using ValidateAnswer =
+    std::variant<Warned<Concluded<ReportedValidation>>, ReportedLeaveOneOut, ReportedServed, ReportedBenchmarks>;
+using CalibrateAnswer = std::variant<Warned<ReportedTraceCalibration>, PointsCalibration, ReportedBenchmarkFit>;
 
 constexpr std::array<AnswerSchema, 29> kAnswerSchemas{{
     {"study", "dculab/study/1", "the question of a scenario file",

@@ -13,6 +13,7 @@
 #include "present/study/held_out_report.hpp"
 #include "present/study/score_fields.hpp"
 #include "present/study/validation_fields.hpp"
+#include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::present {
 
@@ -68,7 +69,11 @@ struct FieldList<present::ReportedTraceCalibration> {
   static constexpr auto fields = std::tuple(
       field("machine", "the one that the fit started from", &Self::machine),
       field("refused", "steps that cannot be true, and why",
-            [](const Self& reported) { return reported.believed.refused; }),
+            [](const Self& reported) {
+              std::vector<std::string> lines;
+              for (const study::LeftOutRow& row : reported.believed.refused) lines.push_back(study::refusal_line(row));
+              return lines;
+            }),
       field("parameters", "what was fitted", [](const Self& reported) { return reported.calibration.fit.parameters; }),
       field("fitted", "errors of the steps that were fitted",
             [](const Self& reported) { return reported.calibration.fit.error; }),

@@ -56,7 +56,8 @@ Table parameter_table(const std::vector<sim::FittedParameter>& parameters, const
 
 Report trace_calibration_report(const std::string& machine, const study::BelievedSteps& believed,
                                 const study::TraceCalibration& calibration) {
-  Report report{kCalibrateSchema, believed.refused, {}, Json::object()};
+  Report report{kCalibrateSchema, study::grouped_lines("refused", believed.refused), {}, Json::object()};
+  add_warnings(report, believed.warnings);
   ReportedTraceCalibration reported{machine, believed, calibration};
   report.tables.push_back(parameter_table(calibration.fit.parameters, "not identified by these traces"));
   note_fit_error("fitted", calibration.fit.error, report);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/unit_text.hpp"
+#include "present/output/conclusion.hpp"
 #include "present/output/field_csv.hpp"
 #include "present/study/validation_fields.hpp"
 #include "sim/calibration/parameters.hpp"
@@ -54,18 +55,20 @@ void add_summary(const study::ScoreSummary& summary, Report& report) {
   report.tables.push_back(std::move(table));
 }
 
-void add_lines_of(const char* what, const std::vector<study::LeftOutRow>& rows, Report& report) {
-  std::vector<std::pair<const study::LeftOutRow*, int>> groups;  // the first row of each, and how many there are
-  for (const study::LeftOutRow& row : rows) {
-    const auto known = std::ranges::find(groups, row.group, [](const auto& group) { return group.first->group; });
-    if (known == groups.end())
-      groups.emplace_back(&row, 1);
-    else
-      ++known->second;
-  }
-  for (const auto& [row, count] : groups)
-    report.heading.push_back(std::string(what) + ": " + (count > 1 ? std::to_string(count) + " rows, first " : "") +
-                             "row " + std::to_string(row->line) + " (" + row->id + "): " + row->reason);
+void add_lines(const std::vector<std::string>& lines, Report& report) {
+  report.heading.insert(report.heading.end(), lines.begin(), lines.end());
+}
+
+// What the summary comes to.
+[[nodiscard]] std::string verdict_on(const study::Score& all, std::size_t refused) {
+  const std::string left_out =
+      refused == 0 ? ""
+                   : counted(static_cast<std::ptrdiff_t>(refused), "row") + " refused: faster than the machine allows.";
+  if (all.error.count == 0) return "Nothing was compared. " + left_out;
+  const std::string bias = percent(std::abs(all.error.bias)) + (all.error.bias < 0 ? " too short" : " too long");
+  return counted(all.error.count, "row") + ": predicted times are " + percent(all.error.median_abs_error) +
+         " off in the median, and " + bias + " in the mean; " + percent(all.inside) +
+         " of the measurements are inside their 90 % interval." + (left_out.empty() ? "" : " " + left_out);
 }
 
 [[nodiscard]] std::string percent_cell(double value) { return percent(value, 1); }
@@ -124,8 +127,8 @@ LearnedFactors learned_factors(const sim::PointCalibration& calibration) {
 }
 
 void add_left_out_lines(const study::Scores& scores, Report& report) {
-  add_lines_of("refused", scores.refused, report);
-  add_lines_of("not predicted", scores.unpriced, report);
+  add_lines(study::grouped_lines("refused", scores.refused), report);
+  add_lines(study::grouped_lines("not predicted", scores.unpriced), report);
 }
 
 void add_learned_line(const sim::PointCalibration& calibration, Report& report) {
@@ -150,6 +153,7 @@ Report validation_report(const study::Validation& validation, int worst) {
     report.heading.push_back("warning: " + std::to_string(validation.seen) +
                              " of these points were fitted, so that their errors " +
                              "are no forecast; --leave-one-out predicts each machine's from those of the others");
+  add_warnings(report, validation.warnings);
   ReportedValidation reported{validation, study::summarize(validation.scores.rows)};
   add_rows(validation.scores, worst, report);
   add_summary(reported.summary, report);
@@ -164,6 +168,7 @@ Report validation_report(const study::Validation& validation, int worst) {
         note_input_sensitivities(priced.machine, *input_sensitivities, report.tables.back());
   }
   set_answer(reported, report);
+  conclude(report, verdict_on(reported.summary.all, validation.scores.refused.size()));
   return report;
 }
 

@@ -7,17 +7,28 @@
 
 namespace dculab::study {
 
-std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations, const Trace& trace) {
+std::vector<LeftOutRow> refused_rows(const std::vector<sim::FloorViolation>& violations, const Trace& trace) {
   std::map<std::size_t, const sim::FloorViolation*> worst;  // by row
   for (const sim::FloorViolation& violation : violations) {
     const sim::FloorViolation*& known = worst[violation.row];
     if (known == nullptr || violation.floor / violation.measured > known->floor / known->measured) known = &violation;
   }
-  std::vector<std::string> lines;
+  std::vector<LeftOutRow> rows;
   for (const auto& [row, violation] : worst)
-    lines.push_back("refused: row " + std::to_string(row + 1) + " (" + trace.steps[row].id + "): " + violation->what +
-                    " took " + config::short_text(violation->measured) + ", below the " +
-                    config::short_text(violation->floor) + " that the " + violation->limit + " allows");
+    rows.push_back({static_cast<int>(row) + 1, trace.steps[row].id,
+                    violation->what + " took " + config::short_text(violation->measured) + ", below the " +
+                        config::short_text(violation->floor) + " that the " + violation->limit + " allows",
+                    violation->limit});
+  return rows;
+}
+
+std::string refusal_line(const LeftOutRow& row) {
+  return "refused: row " + std::to_string(row.line) + " (" + row.id + "): " + row.reason;
+}
+
+std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations, const Trace& trace) {
+  std::vector<std::string> lines;
+  for (const LeftOutRow& row : refused_rows(violations, trace)) lines.push_back(refusal_line(row));
   return lines;
 }
 

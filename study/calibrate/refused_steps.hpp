@@ -7,11 +7,17 @@
 
 #include "model/trace.hpp"
 #include "sim/calibration/floor_check.hpp"
+#include "study/calibrate/left_out_rows.hpp"
 
 namespace dculab::study {
 
-// One line per row, naming its worst violation: "row 3 (decode ...): down_proj took 12 us, below the 20 us that DRAM
-// allows".
+// One per row with its worst violation, "down_proj took 12 us, below the 20 us that the DRAM allows"; those of one
+// limit are a group.
+[[nodiscard]] std::vector<LeftOutRow> refused_rows(const std::vector<sim::FloorViolation>& violations,
+                                                   const Trace& trace);
+
+// "refused: row 3 (decode ...): " and that.
+[[nodiscard]] std::string refusal_line(const LeftOutRow& row);
 [[nodiscard]] std::vector<std::string> refusal_lines(const std::vector<sim::FloorViolation>& violations,
                                                      const Trace& trace);
 

@@ -7,20 +7,23 @@
 #include "sim/calibration/floor_check.hpp"
 #include "study/calibrate/calibrated_machine.hpp"
 #include "study/calibrate/measured_traces.hpp"
+#include "study/calibrate/recorded_device.hpp"
 #include "study/calibrate/refused_steps.hpp"
 
 namespace dculab::study {
 
 BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const sim::Machine& machine) {
   BelievedSteps believed;
-  for (const auto& [file, trace] : read_traces(trace_files, TraceUse::fit)) {
+  const std::vector<MeasuredTrace> traces = read_traces(trace_files, TraceUse::fit);
+  believed.warnings = other_devices(traces, machine);
+  for (const auto& [file, trace] : traces) {
     if (machine.kind == lower::DeviceKind::cpu && trace.header.threads != 0 &&
         trace.header.threads != machine.compute_units)
       throw InputError(file, "was taken with " + std::to_string(trace.header.threads) + " threads, but " +
                                  machine.name + " describes " + std::to_string(machine.compute_units) +
                                  "; probe with --threads " + std::to_string(trace.header.threads));
     const auto violations = sim::floor_violations(machine, trace.steps);
-    for (std::string& line : refusal_lines(violations, trace)) believed.refused.push_back(std::move(line));
+    for (LeftOutRow& row : refused_rows(violations, trace)) believed.refused.push_back(std::move(row));
     for (const std::size_t row : believed_rows(violations, trace.steps.size()))
       believed.steps.push_back(trace.steps[row]);
   }

@@ -10,12 +10,14 @@
 #include "sim/calibration/fit.hpp"
 #include "sim/calibration/hold_out.hpp"
 #include "sim/hardware/machine.hpp"
+#include "study/calibrate/left_out_rows.hpp"
 
 namespace dculab::study {
 
 struct BelievedSteps {
-  std::vector<TraceStep> steps;      // of all traces, those that can be true on the machine
-  std::vector<std::string> refused;  // the others: a line for each, which says why
+  std::vector<TraceStep> steps;     // of all traces, those that can be true on the machine
+  std::vector<LeftOutRow> refused;  // the others, and why
+  std::vector<std::string> warnings;
 };
 
 // Throws InputError for a file that cannot be read, and for a trace that was taken with other threads than the machine

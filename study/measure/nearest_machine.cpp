@@ -1,7 +1,6 @@
 #include "study/measure/nearest_machine.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -10,25 +9,12 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "study/scenario/device_words.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
 namespace {
-
-// "gfx928:sramecc+, K100_AI" -> gfx928, sramecc, k100, ai.
-[[nodiscard]] std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words(1);
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (std::isalnum(byte))
-      words.back() += static_cast<char>(std::tolower(byte));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
 
 [[nodiscard]] bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
@@ -52,7 +38,7 @@ using Rank = std::tuple<bool, std::ptrdiff_t, double, std::size_t>;
 
 [[nodiscard]] Rank rank_of(const sim::Machine& machine, const std::vector<std::string>& said,
                            const kernels::gpu::DeviceInfo& device) {
-  const std::vector<std::string> name = words_of(machine.name);
+  const std::vector<std::string> name = device_words(machine.name);
   return {!has(said, name.front()), -words_said(name, said), distance(machine, device), name.size()};
 }
 
@@ -60,13 +46,13 @@ using Rank = std::tuple<bool, std::ptrdiff_t, double, std::size_t>;
                           const kernels::gpu::DeviceInfo& device) {
   if (machine.kind != lower::DeviceKind::gpu || machine.waves.wave_size != device.wave_size) return false;
   const auto isa = std::ranges::find_if(said, [](const std::string& word) { return word.starts_with("gfx"); });
-  return isa != said.end() ? *isa == machine.isa : has(said, words_of(machine.name).front());
+  return isa != said.end() ? *isa == machine.isa : has(said, device_words(machine.name).front());
 }
 
 }  // namespace
 
 std::optional<sim::Machine> nearest_machine(const kernels::gpu::DeviceInfo& device) {
-  const std::vector<std::string> said = words_of(device.name);
+  const std::vector<std::string> said = device_words(device.name);
   std::optional<std::pair<Rank, sim::Machine>> nearest;
   for (const std::string& name : machine_names()) {
     sim::Machine machine = resolve_machine(name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/calibration/errors.hpp"
+#include "study/calibrate/left_out_rows.hpp"
 
 namespace dculab::study {
 
@@ -27,14 +28,6 @@ struct ScoredRow {
     return (unit == "s" ? prediction / measured : measured / prediction) - 1;
   }
   [[nodiscard]] bool inside() const { return low <= measured && measured <= high; }
-};
-
-// A row that is not scored.
-struct LeftOutRow {
-  int line = 0;
-  std::string id;
-  std::string reason;
-  std::string group;  // of rows that are told in one line: the reason, or the machine that could not be so fast
 };
 
 struct Scores {

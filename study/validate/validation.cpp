@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
-#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "study/calibrate/measured_traces.hpp"
+#include "study/calibrate/recorded_device.hpp"
+#include "study/calibrate/refused_steps.hpp"
 #include "study/validate/point_scores.hpp"
 #include "study/validate/points_set.hpp"
 
@@ -71,16 +73,9 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
 
 void score_trace(const Trace& trace, PricedOn& priced, Scores& scores) {
   const sim::Machine& machine = priced.machine;
-  std::set<std::size_t> refused;
-  for (const sim::FloorViolation& violation : sim::floor_violations(machine, trace.steps)) {
-    refused.insert(violation.row);
-    scores.refused.push_back({static_cast<int>(violation.row) + 1, trace.steps[violation.row].id,
-                              violation.what + " took " + config::short_text(violation.measured) + ", below the " +
-                                  config::short_text(violation.floor) + " that the " + violation.limit + " allows",
-                              trace.steps[violation.row].id});
-  }
-  for (std::size_t row = 0; row < trace.steps.size(); ++row) {
-    if (refused.contains(row)) continue;
+  const auto violations = sim::floor_violations(machine, trace.steps);
+  for (LeftOutRow& row : refused_rows(violations, trace)) scores.refused.push_back(std::move(row));
+  for (const std::size_t row : believed_rows(violations, trace.steps.size())) {
     const TraceStep& step = trace.steps[row];
     sim::MeasuredRun& measured_run = priced.measured_runs.emplace_back();
     measured_run.steps.push_back({plan_step(step.model, step.options, step.batch), 1});
@@ -123,8 +118,9 @@ Validation validate_points(const std::vector<std::string>& points, const std::ve
 Validation validate_traces(const std::vector<std::string>& traces, const sim::Machine& machine) {
   Validation validation;
   PricedOn& priced = validation.priced.try_emplace(machine.name, PricedOn{machine, {}}).first->second;
-  for (const MeasuredTrace& measured : read_traces(traces, TraceUse::compare))
-    score_trace(measured.trace, priced, validation.scores);
+  const std::vector<MeasuredTrace> measured = read_traces(traces, TraceUse::compare);
+  validation.warnings = other_devices(measured, machine);
+  for (const MeasuredTrace& each : measured) score_trace(each.trace, priced, validation.scores);
   return validation;
 }
 

@@ -30,6 +30,7 @@ struct Validation {
   // Where points were learned from first:
   std::shared_ptr<const sim::PointCalibration> calibration{};
   std::ptrdiff_t seen = 0;  // of the points here: their errors are no forecast
+  std::vector<std::string> warnings{};
 };
 
 // Both are CSV files (config/points_file.hpp). `calibrate_on`: none = machines and stacks as their files have them.

@@ -91,7 +91,7 @@ TEST_CASE("a trace goes from bench to calibrate to validate to predict", "[main]
   CHECK(folder.entries() == std::vector<std::string>{"cpu.yaml", "fitted.yaml", "trace.jsonl"});
 }
 
-TEST_CASE("a trace faster than the machine is refused, row by row, and then there is too little to fit") {
+TEST_CASE("a trace faster than the machine is refused, and then there is too little to fit") {
   const Folder folder;
   std::string slow = kGenerousCpu;
   slow.replace(slow.find("1000 GB/s"), 9, "0.01 GB/s");
@@ -105,7 +105,7 @@ TEST_CASE("a trace faster than the machine is refused, row by row, and then ther
       run_dculab({"calibrate", trace, "--machine", machine, "--machine-file", folder.path("fitted.yaml")});
   CHECK(fit.exit_code == 2);
   CHECK(fit.out.empty());
-  CHECK_THAT(fit.err, ContainsSubstring("refused: row 1 ("));
+  CHECK_THAT(fit.err, ContainsSubstring("refused: 2 rows, first row 1 ("));
   CHECK_THAT(fit.err, ContainsSubstring("only 0 steps"));
   CHECK(folder.entries() == std::vector<std::string>{"slow.yaml", "trace.jsonl"});
 }

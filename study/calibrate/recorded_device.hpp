@@ -1,0 +1,17 @@
+// Whether traces were recorded on the machine that they are compared with, or that is fitted to them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/hardware/machine.hpp"
+#include "study/calibrate/measured_traces.hpp"
+
+namespace dculab::study {
+
+// A warning for each other device that the headers name: a CPU, the host that plays a GPU, a GPU of another
+// architecture, or one with the name of another shipped machine. Devices without a name that is known give none.
+[[nodiscard]] std::vector<std::string> other_devices(const std::vector<MeasuredTrace>& traces,
+                                                     const sim::Machine& machine);
+
+}  // namespace dculab::study
