@@ -66,53 +66,6 @@ void add_up(const Machine& machine, double factor, ServicePool& pool) {
   return batch;
 }
 
-[[nodiscard]] ServicePool prefill_pool(const Machine& machine, const ModelShape& model, const EngineOptions& options,
-                                       const Deployment& deployment, const OfflineRequests& work) {
-  const ReplicaDevices devices = deployment.of(ReplicaRole::prefill);
-  const ModelShape part = part_of_layers(devices, machine, model, options);
-  const int hits = hits_of(deployment, options, work.prompt_tokens), added = work.prompt_tokens - hits;
-  const int most = options.max_num_batched_tokens;
-  ServicePool pool;
-  const std::int64_t fit = sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options,
-                                              {1, work.prompt_tokens, 1, work.walked});
-  if (fit < 1) return pool;
-  const int asked = std::clamp(most / added, 1, options.max_num_seqs);
-  pool.limit = fit < asked ? BatchLimit::memory : BatchLimit::requests;
-  pool.batch = static_cast<int>(std::min<std::int64_t>(asked, fit));
-  pool.tokens = std::int64_t{pool.batch} * added;
-  for (int done = 0; done < added; done += most) {
-    const int chunk = std::min(most, added - done);
-    pool.measured_run.steps.push_back(run_step(part, options,
-                                               prefill_batch(pool.batch, hits + done, chunk, done + chunk == added),
-                                               devices.experts.micro_batches, 1));
-  }
-  add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
-  const double prompts = pool.batch;
-  if (hits > 0) pool.reading = prompts * store_reading_time(deployment, machine, model, options.kv_cache_dtype, hits);
-  pool.sending = prompts * kv_sending_time(deployment, machine, model, options.kv_cache_dtype, work.prompt_tokens);
-  pool.tokens_per_second = prompts * work.prompt_tokens / pool.period().value() * groups_of_a_node(devices, machine);
-  return pool;
-}
-
-[[nodiscard]] ServicePool decode_pool(const Machine& machine, const ModelShape& model, EngineOptions options,
-                                      const Deployment& deployment, const OfflineRequests& work) {
-  const ReplicaDevices devices = deployment.of(ReplicaRole::decode);
-  options.max_num_batched_tokens = options.max_num_seqs;  // a token of each
-  const ModelShape part = part_of_layers(devices, machine, model, options);
-  const std::int64_t fit =
-      sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options, work);
-  ServicePool pool;
-  if (fit < options.max_num_seqs) pool.limit = BatchLimit::memory;
-  pool.batch = static_cast<int>(std::min<std::int64_t>(fit, options.max_num_seqs));
-  if (pool.batch < 1) return pool;
-  pool.tokens = pool.batch;
-  pool.measured_run.steps.push_back(
-      run_step(part, options, decode_batch(work, pool.batch), devices.experts.micro_batches, 1));
-  add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
-  pool.tokens_per_second = pool.batch / pool.period().value() * groups_of_a_node(devices, machine);
-  return pool;
-}
-
 }  // namespace
 
 Seconds ServicePool::term(const std::string& name) const {
@@ -140,6 +93,53 @@ std::map<std::string, Seconds> step_terms(const Machine& machine, const RunStep&
   terms[kExchange] = exposed > rounding ? exposed : Seconds();
   terms["hidden exchange"] = both.hidden;
   return terms;
+}
+
+ServicePool prefill_pool(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                         const Deployment& deployment, const OfflineRequests& work) {
+  const ReplicaDevices devices = deployment.of(ReplicaRole::prefill);
+  const ModelShape part = part_of_layers(devices, machine, model, options);
+  const int hits = hits_of(deployment, options, work.prompt_tokens), added = work.prompt_tokens - hits;
+  const int most = options.max_num_batched_tokens;
+  ServicePool pool;
+  const std::int64_t fit = sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options,
+                                              {1, work.prompt_tokens, 1, work.walked});
+  if (fit < 1) return pool;
+  const int asked = std::clamp(most / added, 1, options.max_num_seqs);
+  pool.limit = fit < asked ? BatchLimit::memory : BatchLimit::requests;
+  pool.batch = static_cast<int>(std::min<std::int64_t>(asked, fit));
+  pool.tokens = std::int64_t{pool.batch} * added;
+  for (int done = 0; done < added; done += most) {
+    const int chunk = std::min(most, added - done);
+    pool.measured_run.steps.push_back(run_step(part, options,
+                                               prefill_batch(pool.batch, hits + done, chunk, done + chunk == added),
+                                               devices.experts.micro_batches, 1));
+  }
+  add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
+  const double prompts = pool.batch;
+  if (hits > 0) pool.reading = prompts * store_reading_time(deployment, machine, model, options.kv_cache_dtype, hits);
+  pool.sending = prompts * kv_sending_time(deployment, machine, model, options.kv_cache_dtype, work.prompt_tokens);
+  pool.tokens_per_second = prompts * work.prompt_tokens / pool.period().value() * groups_of_a_node(devices, machine);
+  return pool;
+}
+
+ServicePool decode_pool(const Machine& machine, const ModelShape& model, EngineOptions options,
+                        const Deployment& deployment, const OfflineRequests& work) {
+  const ReplicaDevices devices = deployment.of(ReplicaRole::decode);
+  options.max_num_batched_tokens = options.max_num_seqs;  // a token of each
+  const ModelShape part = part_of_layers(devices, machine, model, options);
+  const std::int64_t fit =
+      sequences_that_fit(machine, part_of_a_device(devices, machine, model, options), options, work);
+  ServicePool pool;
+  if (fit < options.max_num_seqs) pool.limit = BatchLimit::memory;
+  pool.batch = static_cast<int>(std::min<std::int64_t>(fit, options.max_num_seqs));
+  if (pool.batch < 1) return pool;
+  pool.tokens = pool.batch;
+  pool.measured_run.steps.push_back(
+      run_step(part, options, decode_batch(work, pool.batch), devices.experts.micro_batches, 1));
+  add_up(machine, rebalancing_factor(devices, machine, part, options), pool);
+  pool.tokens_per_second = pool.batch / pool.period().value() * groups_of_a_node(devices, machine);
+  return pool;
 }
 
 ServiceRun service_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,

@@ -46,6 +46,12 @@ struct ServiceRun {
 [[nodiscard]] ServiceRun service_run(const Machine& machine, const ModelShape& model, const EngineOptions& options,
                                      const Deployment& deployment, const OfflineRequests& work);
 
+// One of them alone.
+[[nodiscard]] ServicePool prefill_pool(const Machine& machine, const ModelShape& model, const EngineOptions& options,
+                                       const Deployment& deployment, const OfflineRequests& work);
+[[nodiscard]] ServicePool decode_pool(const Machine& machine, const ModelShape& model, EngineOptions options,
+                                      const Deployment& deployment, const OfflineRequests& work);
+
 // What `steps` is the sum of.
 inline constexpr std::array<const char*, 8> kPoolTerms{
     "attention", "experts",    "other products", "other kernels", "dispatch and combine", "all-reduce and gather",

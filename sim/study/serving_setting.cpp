@@ -116,12 +116,17 @@ double served_rate(const Machine& machine, const ServingCase& serving, const Set
 }
 
 Served serve(const ServingCase& serving, const Setting& setting) {
-  const SteadyLoad& load = serving.load;
   const SchedulerRun scheduler(serving.machine, serving, setting);
+  return serve(serving.load, {.fits = [&](int batch) { return scheduler.fits(batch); },
+                              .tpot = [&](int batch) { return scheduler.tpot(batch); },
+                              .rate = [&](int batch) { return scheduler.rate(batch); }});
+}
+
+Served serve(const SteadyLoad& load, const BatchLaw& law) {
   const int most = load.sequences.value_or(kMostSequences);
   Served served;
-  const int room = largest(most, [&](int batch) { return scheduler.fits(batch); });
-  served.batch = load.tpot ? largest(room, [&](int batch) { return scheduler.tpot(batch) <= *load.tpot; }) : room;
+  const int room = largest(most, law.fits);
+  served.batch = load.tpot ? largest(room, [&](int batch) { return law.tpot(batch) <= *load.tpot; }) : room;
   served.limit = served.batch < room ? SequenceLimit::tpot
                  : room < most       ? SequenceLimit::memory
                  : load.sequences    ? SequenceLimit::asked_for
@@ -130,14 +135,14 @@ Served serve(const ServingCase& serving, const Setting& setting) {
   if (served.batch == 0) return served;
   if (served.limit != SequenceLimit::asked_for) served.batch = round_down(served.most);
   if (!load.tpot && !load.sequences) {
-    const double enough = kKneeShare * scheduler.rate(served.batch);
-    const int knee = 1 + largest(served.batch - 1, [&](int batch) { return scheduler.rate(batch) < enough; });
+    const double enough = kKneeShare * law.rate(served.batch);
+    const int knee = 1 + largest(served.batch - 1, [&](int batch) { return law.rate(batch) < enough; });
     const int enough_in_steps = (knee + kBatchStep - 1) / kBatchStep * kBatchStep;
     if (enough_in_steps < served.batch) served.limit = SequenceLimit::gain;
     served.batch = std::min(enough_in_steps, served.batch);
   }
-  served.output_tokens_per_second = scheduler.rate(served.batch);
-  served.tpot = scheduler.tpot(served.batch);
+  served.output_tokens_per_second = law.rate(served.batch);
+  served.tpot = law.tpot(served.batch);
   return served;
 }
 

@@ -75,6 +75,16 @@ struct Served {
 // At its best batch. Precondition: problems() of model_of and options_of are empty.
 [[nodiscard]] Served serve(const ServingCase& serving, const Setting& setting);
 
+// What decides how many sequences a scheduler serves at a time; `tpot` and `rate` are of a batch that fits.
+struct BatchLaw {
+  std::function<bool(int batch)> fits;
+  std::function<Seconds(int batch)> tpot;
+  std::function<double(int batch)> rate;  // output tokens per second of a replica
+};
+
+// The best batch by the rule above.
+[[nodiscard]] Served serve(const SteadyLoad& load, const BatchLaw& law);
+
 // Output tokens per second of a replica with `batch` sequences for each scheduler on `machine`; 0 when they do not fit.
 [[nodiscard]] double served_rate(const Machine& machine, const ServingCase& serving, const Setting& setting, int batch);
 
