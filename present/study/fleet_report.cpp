@@ -1,24 +1,14 @@
 #include "present/study/fleet_report.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
+#include "present/study/fleet_text.hpp"
 
 namespace dculab::present {
 namespace {
-
-// " within TTFT 2 s, TPOT 60 ms"
-[[nodiscard]] std::string level_text(const ServiceLevel& slo) {
-  std::string text;
-  const auto add = [&text](const char* what, const std::optional<Seconds>& most) {
-    if (most) text += (text.empty() ? " within " : ", ") + std::string(what) + " " + config::short_text(*most);
-  };
-  add("TTFT", slo.ttft);
-  add("TPOT", slo.tpot);
-  add("latency", slo.latency);
-  return text;
-}
 
 // "16 to 64": sizes that cannot be told apart from the best, around the chosen one.
 [[nodiscard]] std::string block_sizes_text(const study::Recommendation& result) {
@@ -34,40 +24,6 @@ namespace {
   const std::string chosen = std::to_string(result.setting.block_size);
   if (least == most) return chosen;
   return chosen + " (" + std::to_string(least) + " to " + std::to_string(most) + " cannot be told apart)";
-}
-
-template <class Text>
-[[nodiscard]] std::string with_interval(const study::ExpectedFigure& figure, Text text) {
-  return text(figure.value) + " (" + text(figure.low) + " to " + text(figure.high) + ")";
-}
-
-[[nodiscard]] std::string time_text(double seconds) { return config::short_text(Seconds(seconds)); }
-
-// "; 1.2 (1 to 1.5) J an output token"
-[[nodiscard]] std::string expected_cost_text(const study::ExpectedService& expected) {
-  std::string text;
-  const auto plain = [](double value) { return number(value); };
-  if (expected.joules_per_output_token)
-    text += "; " + with_interval(*expected.joules_per_output_token, plain) + " J an output token";
-  if (expected.usd_per_million_tokens)
-    text += "; " + with_interval(*expected.usd_per_million_tokens, plain) + " USD a million output tokens";
-  return text;
-}
-
-[[nodiscard]] std::string expectation_line(const study::Recommendation& result) {
-  const double rate = result.offered_requests_per_second;
-  const std::string text = "→ expect " + expected_text(result);
-  const std::string load =
-      rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
-  constexpr int kFew = 50;
-  const std::int64_t requests = result.expected->requests;
-  const std::string few = requests < kFew ? " (of " + std::to_string(requests) + " requests: too few to rely on)" : "";
-  return text + load + few + expected_cost_text(*result.expected);
-}
-
-[[nodiscard]] std::string attainment_text(const study::ExpectedService& expected) {
-  return with_interval(expected.slo_attainment, [](double share) { return percent(share, 2); }) +
-         " of the requests meet the SLO";
 }
 
 // Why a layout that could serve was not simulated.
@@ -108,22 +64,11 @@ std::string fleet_text(const study::Recommendation& result, const ServiceLevel& 
          counted(fleet.servers(), "server");
 }
 
-std::string expected_text(const study::Recommendation& result) {
-  return "TTFT P90 " + with_interval(result.expected->ttft_p90, time_text) + ", TPOT P90 " +
-         with_interval(result.expected->tpot_p90, time_text);
-}
+std::string expected_text(const study::Recommendation& result) { return expected_text(*result.expected); }
 
 std::string doubt_text(const study::Recommendation& result, const ServiceLevel& slo) {
-  constexpr double kKeepsUp = 0.95;  // of the rate; the last requests of a run end without others beside them
-  const char* const kMore =
-      result.fleet ? "more devices are needed to be sure" : "--devices N says how many are enough";
-  const study::ExpectedService& expected = *result.expected;
-  if (study::has_limits(slo) && expected.slo_attainment.low < slo.share)
-    return std::string("at the slow end of the interval too few meet the SLO: ") + kMore;
-  const study::ExpectedFigure& rate = expected.requests_per_second;
-  if (rate.low >= kKeepsUp * rate.value) return {};
-  return "at the slow end of the interval only " + number(rate.low) + " of " + number(rate.value) +
-         " requests/s are served: " + kMore;
+  return doubt_text(*result.expected, slo,
+                    result.fleet ? "more devices are needed to be sure" : "--devices N says how many are enough");
 }
 
 std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {
@@ -136,12 +81,12 @@ std::vector<std::string> load_lines(const study::Recommendation& result, const S
                     " (weights and these sequences take " + percent(result.memory.needed, 2) + " of the memory)");
   }
   if (!result.expected) return lines;
-  lines.push_back(expectation_line(result));
-  const std::string doubt = doubt_text(result, slo);
-  if (study::has_limits(slo))
-    lines.push_back("→ " + attainment_text(*result.expected) + (doubt.empty() ? "" : "; " + doubt));
-  else if (!doubt.empty())
-    lines.push_back("→ " + doubt);
+  const double rate = result.offered_requests_per_second;
+  const std::string load =
+      rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
+  lines.push_back(expectation_line(*result.expected, load));
+  if (std::string line = attainment_line(*result.expected, slo, doubt_text(result, slo)); !line.empty())
+    lines.push_back(std::move(line));
   return lines;
 }
 

@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "config/number_text.hpp"
-#include "config/weight_format_text.hpp"
 #include "core/error.hpp"
 #include "present/output/table_text.hpp"
-#include "sim/memory/capacity.hpp"
+#include "present/study/vllm_options.hpp"
 
 namespace dculab::present {
 namespace {
@@ -20,12 +19,6 @@ using config::ProgramOptions;
   for (const study::StackChoice& each : result.stacks)
     if (each.best && each.limits.stack.program == program) return &each;
   return nullptr;
-}
-
-// Empty where the programs have no such format.
-[[nodiscard]] std::string kv_format(Dtype dtype) {
-  if (dtype == Dtype::f16 || dtype == Dtype::bf16) return "auto";
-  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2 ? std::string(name(dtype)) : std::string();
 }
 
 // How many replicas one command starts: vLLM joins the ranks of a mixture of experts into one group, so there each
@@ -45,53 +38,16 @@ using config::ProgramOptions;
   EngineOptions options = study::options_with(serving, result.setting, result.served.batch);
   options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
   options.gpu_memory_utilization = result.memory.chosen;
-  const ModelShape part = sim::model_of(serving, result.setting);
-  const auto fits = [&](int tokens) {
-    return sim::capacity(serving.machine, part, options, tokens).max_sequences >=
-           serving.devices.pipeline_parallel_size;
-  };
-  const int longest = serving.model.max_position_embeddings;
-  if (fits(longest)) return 0;
-  int good = 1, bad = longest;
-  while (bad - good > 1) (fits(good + (bad - good) / 2) ? good : bad) = good + (bad - good) / 2;
-  constexpr int kStep = 256;
-  return good < kStep ? good : good / kStep * kStep;
+  return present::longest_context(serving.machine, sim::model_of(serving, result.setting), options, serving.devices,
+                                  serving.model.max_position_embeddings);
 }
 
-// Weights that the program makes of the checkpoint when it starts.
 [[nodiscard]] bool quantizes_itself(const study::Recommendation& result) {
-  const WeightFormat& asked = result.serving.options.weights;
-  return asked.dtype == Dtype::fp8_e4m3 && !(asked == result.serving.model.layer_format());
+  return present::quantizes_itself(result.serving.model, result.serving.options.weights);
 }
 
-void add_size(const char* option, int size, ProgramOptions& options) {
-  if (size > 1) options.emplace_back(option, std::to_string(size));
-}
-
-// Of `replicas` of a layout in vLLM.
-[[nodiscard]] ProgramOptions vllm_layout(const sim::ReplicaDevices& devices, int replicas) {
-  ProgramOptions options;
-  add_size("tensor-parallel-size", devices.tensor_parallel_size, options);
-  add_size("pipeline-parallel-size", devices.pipeline_parallel_size, options);
-  add_size("data-parallel-size", replicas * devices.ranks(), options);
-  if (devices.shares_experts()) options.emplace_back("enable-expert-parallel", "");
-  return options;
-}
-
-// Sequences of all stages are one scheduler's.
-void add_vllm_sizes(const study::Recommendation& result, const sim::ReplicaDevices& devices, int batch, int block_size,
-                    ProgramOptions& options) {
-  options.emplace_back("block-size", std::to_string(block_size));
-  options.emplace_back("kv-cache-dtype", kv_format(result.setting.kv_cache_dtype));
-  options.emplace_back("max-num-seqs", std::to_string(batch * devices.pipeline_parallel_size));
-  options.emplace_back("max-num-batched-tokens", std::to_string(result.tokens().max_num_batched_tokens));
-}
-
-[[nodiscard]] std::string line_of(const ProgramOptions& options) {
-  std::string line;
-  for (const auto& [option, value] : options)
-    line += (line.empty() ? "--" : " --") + option + (value.empty() ? "" : " " + value);
-  return line;
+[[nodiscard]] VllmSizes vllm_sizes(const study::Recommendation& result, int batch, int block_size) {
+  return {block_size, result.setting.kv_cache_dtype, batch, result.tokens().max_num_batched_tokens};
 }
 
 // Those that cannot be told apart from the best, as far as vLLM's kernels take them.
@@ -108,7 +64,7 @@ void add_vllm_sizes(const study::Recommendation& result, const sim::ReplicaDevic
 
 [[nodiscard]] const study::StackChoice* usable(const study::Recommendation& result, std::string_view program) {
   const study::StackChoice* const kernel = stack_of(result, program);
-  if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return nullptr;
+  if (kernel == nullptr || program_kv_format(result.setting.kv_cache_dtype).empty()) return nullptr;
   const std::vector<Dtype> known = study::known_kv_dtypes(kernel->limits, result.serving.machine);
   return std::ranges::find(known, result.setting.kv_cache_dtype) == known.end() && !result.kv_dtype_asked ? nullptr
                                                                                                           : kernel;
@@ -122,7 +78,7 @@ ProgramOptions vllm_server_options(const study::Recommendation& result) {
   const sim::ReplicaDevices& devices = result.serving.devices;
   ProgramOptions options = vllm_layout(devices, replicas_of_command(result));
   if (quantizes_itself(result)) options.emplace_back("quantization", "fp8");
-  add_vllm_sizes(result, devices, result.served.batch, kernel->best->setting.block_size, options);
+  add_vllm_sizes(vllm_sizes(result, result.served.batch, kernel->best->setting.block_size), devices, options);
   options.emplace_back("gpu-memory-utilization", config::exact_number(result.memory.chosen));
   if (const int longest = longest_context(result); longest > 0)
     options.emplace_back("max-model-len", std::to_string(longest));
@@ -142,7 +98,7 @@ ProgramOptions sglang_server_options(const study::Recommendation& result) {
   if (devices.ranks() > 1) options.emplace_back("enable-dp-attention", "");
   if (quantizes_itself(result)) options.emplace_back("quantization", "fp8");
   options.emplace_back("page-size", std::to_string(kernel->best->setting.block_size));
-  options.emplace_back("kv-cache-dtype", kv_format(result.setting.kv_cache_dtype));
+  options.emplace_back("kv-cache-dtype", program_kv_format(result.setting.kv_cache_dtype));
   // Of all ranks, which share both.
   const int sequences = result.served.batch * devices.pipeline_parallel_size * devices.ranks();
   options.emplace_back("max-running-requests", std::to_string(sequences));
@@ -158,9 +114,10 @@ ProgramOptions sglang_server_options(const study::Recommendation& result) {
 
 std::string vllm_options(const study::Recommendation& result) {
   const study::StackChoice* const kernel = stack_of(result, "vLLM");
-  if (kernel == nullptr || kv_format(result.setting.kv_cache_dtype).empty()) return "";
+  if (kernel == nullptr || program_kv_format(result.setting.kv_cache_dtype).empty()) return "";
   ProgramOptions options;
-  add_vllm_sizes(result, result.serving.devices, result.served.batch, kernel->best->setting.block_size, options);
+  add_vllm_sizes(vllm_sizes(result, result.served.batch, kernel->best->setting.block_size), result.serving.devices,
+                 options);
   return line_of(options);
 }
 
@@ -182,9 +139,7 @@ std::string command_note(const study::Recommendation& result) {
       serving.machine.stack.is_own()
           ? "This command starts vLLM, but the figures are for dculab's kernels; --stack vllm predicts vLLM's. "
           : "";
-  const std::string format = config::weight_format_text(serving.options.weights);
-  if (!(serving.options.weights == serving.model.layer_format()) && !quantizes_itself(result))
-    note += "Use a checkpoint with " + format + " weights instead of " + result.checkpoint + ". ";
+  note += checkpoint_note(serving.model, serving.options.weights, result.checkpoint);
   const int each = replicas_of_command(result);
   const int commands = (result.replicas + each - 1) / each;
   if (result.fleet && result.fleet->offer.servers_of_replica(serving.devices) > 1)
@@ -217,7 +172,7 @@ std::vector<ProgramOptions> serve_parameters(const study::Recommendation& result
     const study::Layout& layout = result.fleet->layouts[index];
     if (layout.setting.kv_cache_dtype != result.setting.kv_cache_dtype) continue;
     ProgramOptions other = vllm_layout(layout.devices, replicas_of_command(result, layout.devices, layout.replicas));
-    add_vllm_sizes(result, layout.devices, layout.served.batch, kernel.best->setting.block_size, other);
+    add_vllm_sizes(vllm_sizes(result, layout.served.batch, kernel.best->setting.block_size), layout.devices, other);
     other.emplace_back("gpu-memory-utilization", config::exact_number(result.serving.options.gpu_memory_utilization));
     combinations.push_back(std::move(other));
   }

@@ -9,18 +9,13 @@
 #include "core/error.hpp"
 #include "sim/study/ordered_chunks.hpp"
 #include "study/decide/preference.hpp"
+#include "study/decide/tried_layout.hpp"
 
 namespace dculab::study {
 namespace {
 
 constexpr int kMostServersOfReplica = 8;
 constexpr std::size_t kAtOnce = 4;  // layouts that are simulated at the same time, whatever cores there are
-
-// What is wrong, without the file that it is wrong in.
-[[nodiscard]] std::string reason_of(const InputError& error, const std::string& file) {
-  const std::string text = error.what();
-  return text.starts_with(file + ": ") ? text.substr(file.size() + 2) : text;
-}
 
 class FleetSearch {
  public:
@@ -58,28 +53,12 @@ class FleetSearch {
 };
 
 std::optional<Tried> FleetSearch::priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not) {
-  config::Scenario scenario = question_.scenario;
-  set_replica(devices, scenario.deployment);
-  Tried tried;
-  tried.layout.devices = devices;
-  try {
-    tried.serving = serving_case(scenario, machine_, model_, load_);
-  } catch (const InputError& error) {
-    why_not = reason_of(error, scenario.file);
-    return std::nullopt;
-  }
-  sim::Setting& setting = tried.layout.setting;
-  setting = {model_.heads().num_key_value_heads, dtype, question_.block_size.value_or(tried.serving.options.block_size),
-             sim::Setting{}.partition_tokens};
-  if (!is_sound(tried.serving, setting)) {
-    why_not = "its kernels take no such part of the model";
-    return std::nullopt;
-  }
-  tried.layout.served = sim::serve(tried.serving, setting);
-  if (tried.layout.served.batch > 0) return tried;
-  why_not = tried.layout.served.limit == sim::SequenceLimit::tpot
-                ? "one sequence alone takes longer a token than slo.tpot"
-                : "not one sequence fits beside the weights";
+  auto tried =
+      tried_layout({question_.scenario, machine_, model_, load_, question_.block_size}, devices, dtype, why_not);
+  if (!tried) return std::nullopt;
+  tried->layout.served = sim::serve(tried->serving, tried->layout.setting);
+  if (tried->layout.served.batch > 0) return tried;
+  why_not = why_none(tried->layout.served);
   return std::nullopt;
 }
 
@@ -176,20 +155,11 @@ std::optional<std::size_t> FleetSearch::fastest() {
 }
 
 void FleetSearch::refuse() const {
-  std::vector<std::pair<std::string, std::string>> reasons;  // and the layouts that each is of
-  const auto add = [&reasons](const Layout& layout) {
-    const auto found = std::ranges::find(reasons, layout.why_not, &std::pair<std::string, std::string>::first);
-    if (found == reasons.end())
-      reasons.emplace_back(layout.why_not, layout_text(layout.devices));
-    else
-      found->second += "; " + layout_text(layout.devices);
-  };
-  for (const Tried& tried : tried_) add(tried.layout);
-  for (const Layout& layout : refused_) add(layout);
-  std::string text;
-  for (const auto& [reason, layouts] : reasons) text += (text.empty() ? "" : ". ") + reason + ": " + layouts;
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const Tried& tried : tried_) found.emplace_back(tried.layout.why_not, layout_text(tried.layout.devices));
+  for (const Layout& layout : refused_) found.emplace_back(layout.why_not, layout_text(layout.devices));
   throw InputError(model_.name + " on " + machine_.name,
-                   "no layout serves the load (" + text + "); " +
+                   "no layout serves the load (" + reasons_text(found) + "); " +
                        (question_.offer.servers ? "offer more servers, " : "") +
                        "take weights of fewer bits, a looser slo or another machine");
 }

@@ -15,10 +15,6 @@ constexpr int kFewestRequests = 64, kMostRequests = 512;  // of a scheduler's, o
 // in steps: the search begins with fewer replicas.
 constexpr double kClosedFormMargin = 0.75;
 
-// Of the rate that a replica serves while its queue never empties: closer to it waits grow without limit, which runs of
-// some hundred requests hide.
-constexpr double kMostUtilization = 0.95;
-
 [[nodiscard]] ReplicaService serve_share(const Tried& tried, const AskedLoad& asked, int replicas) {
   const Layout& layout = tried.layout;
   RequestWorkload workload = share_of(asked.workload, replicas);

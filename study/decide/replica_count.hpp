@@ -15,6 +15,10 @@ namespace dculab::study {
 inline constexpr double kOfferedShare = 0.8;  // of what is served steadily, where the workload has no rate
 inline constexpr int kMostReplicas = 1024;
 
+// Of the rate that a replica serves while its queue never empties: closer to it waits grow without limit, which runs of
+// some hundred requests hide.
+inline constexpr double kMostUtilization = 0.95;
+
 struct Layout {
   sim::ReplicaDevices devices;  // of a replica
   sim::Setting setting;         // KV dtype, block size

@@ -1,6 +1,7 @@
 #include "study/decide/replica_layouts.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace dculab::study {
 namespace {
@@ -20,6 +21,22 @@ int FleetOffer::servers_of_replica(const sim::ReplicaDevices& replica) const {
 std::optional<int> FleetOffer::most_replicas(const sim::ReplicaDevices& replica) const {
   if (!servers) return std::nullopt;
   return *servers / servers_of_replica(replica) * replicas_of_server(replica);
+}
+
+int FleetOffer::servers_for(const std::vector<Replicas>& replicas) const {
+  std::vector<int> sizes, free;  // devices, of replicas and left in each server
+  for (const Replicas& each : replicas)
+    sizes.insert(sizes.end(), static_cast<std::size_t>(each.count), each.devices.devices());
+  if (one_replica_a_server) return static_cast<int>(sizes.size());
+  std::ranges::sort(sizes, std::greater<>());
+  for (const int size : sizes) {
+    const auto room = std::ranges::find_if(free, [size](int left) { return left >= size; });
+    if (room == free.end())
+      free.push_back(devices - size);
+    else
+      *room -= size;
+  }
+  return static_cast<int>(free.size());
 }
 
 std::vector<sim::ReplicaDevices> replica_layouts(const ModelShape& model, int most) {

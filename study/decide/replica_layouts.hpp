@@ -16,6 +16,15 @@ struct FleetOffer {
   std::optional<int> servers{};       // at most; absent: as many as it takes
   bool one_replica_a_server = false;  // of CPU machines, whose devices are processes that share it
 
+  struct Replicas {
+    int count = 0;
+    sim::ReplicaDevices devices;
+  };
+
+  // Servers that hold all of them, which may share one: the largest first, each in the first that has room.
+  // Precondition: none is larger than a server.
+  [[nodiscard]] int servers_for(const std::vector<Replicas>& replicas) const;
+
   // Whole replicas; a replica that is larger than a server has servers of its own.
   [[nodiscard]] int replicas_of_server(const sim::ReplicaDevices& replica) const;
   [[nodiscard]] int servers_of_replica(const sim::ReplicaDevices& replica) const;

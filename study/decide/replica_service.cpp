@@ -15,6 +15,15 @@ constexpr int kAloneRequests = 64;
 
 }  // namespace
 
+ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload) {
+  return {.requests_per_second = workload.arrival == ArrivalKind::gamma ? workload.requests_per_second : 0,
+          .requests = metrics.latency().count(),
+          .slo_attainment = metrics.share_within_objective(),
+          .ttft_p90 = metrics.ttft().quantile(0.9),
+          .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
+          .latency_mean = metrics.latency().mean()};
+}
+
 bool has_limits(const ServiceLevel& slo) { return slo.ttft || slo.tpot || slo.latency || slo.slowdown; }
 
 sim::SimulatedServer replica_server(const sim::ServingCase& serving, const sim::Setting& setting, int batch) {
@@ -47,22 +56,19 @@ ReplicaService serve_requests(const sim::ServingCase& serving, const sim::Settin
                               const RequestWorkload& workload, const ServiceLevel& slo) {
   const sim::SimulatedServer server = replica_server(serving, setting, batch);
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(serving.model.name, found.front());
-  const ServingMetrics metrics = sim::simulate(server, workload, slo).metrics;
-  return {.requests_per_second = workload.arrival == ArrivalKind::gamma ? workload.requests_per_second : 0,
-          .requests = metrics.latency().count(),
-          .slo_attainment = metrics.share_within_objective(),
-          .ttft_p90 = metrics.ttft().quantile(0.9),
-          .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
-          .latency_mean = metrics.latency().mean()};
+  return service_of(sim::simulate(server, workload, slo).metrics, workload);
+}
+
+RequestWorkload one_by_one(RequestWorkload workload, int ranks) {
+  workload.requests = std::min(workload.requests, kAloneRequests * ranks);
+  workload.arrival = ArrivalKind::all_at_once;
+  workload.max_concurrency = ranks;  // of groups that share experts one is simulated
+  return workload;
 }
 
 ReplicaService serve_alone(const sim::ServingCase& serving, const sim::Setting& setting, int batch,
                            RequestWorkload workload, const ServiceLevel& slo) {
-  const int ranks = serving.devices.ranks();  // of groups that share experts one is simulated
-  workload.requests = std::min(workload.requests, kAloneRequests * ranks);
-  workload.arrival = ArrivalKind::all_at_once;
-  workload.max_concurrency = ranks;
-  return serve_requests(serving, setting, batch, workload, slo);
+  return serve_requests(serving, setting, batch, one_by_one(std::move(workload), serving.devices.ranks()), slo);
 }
 
 bool may_meet(const ReplicaService& service, const ServiceLevel& slo) {

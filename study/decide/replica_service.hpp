@@ -14,6 +14,9 @@ struct ReplicaService {
   Seconds ttft_p90{}, tpot_p90{}, latency_mean{};
 };
 
+// What the requests of `workload` saw.
+[[nodiscard]] ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload);
+
 [[nodiscard]] bool has_limits(const ServiceLevel& slo);
 
 // A replica alone, with `batch` sequences for each scheduler.
@@ -36,6 +39,9 @@ struct FullService {
 // does with a full batch.
 [[nodiscard]] FullService serve_full(const sim::SimulatedServer& server, RequestWorkload workload,
                                      const sim::SteadyLoad& load);
+
+// The first of them, one after the other for each of `ranks` groups with sequences of their own.
+[[nodiscard]] RequestWorkload one_by_one(RequestWorkload workload, int ranks);
 
 // One request after the other: no number of replicas is faster.
 [[nodiscard]] ReplicaService serve_alone(const sim::ServingCase& serving, const sim::Setting& setting, int batch,

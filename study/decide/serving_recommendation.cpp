@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
+#include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -213,34 +214,13 @@ void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& dra
 // What the offered devices are to do, as a scenario of the deployment that is chosen.
 [[nodiscard]] FleetChoice take_fleet(RecommendationQuestion& question, const sim::Machine& machine,
                                      const ModelShape& model, const RequestWorkload& workload) {
-  config::Scenario& scenario = question.scenario;
-  const EngineOptions options = resolve_options(scenario, model, machine);
-  const StackLimits own = stack_limits(model, options, machine).front();
-  if (!own.why_not.empty()) throw InputError(scenario.file, own.why_not);
-  FleetOffer offer = *question.offer;
-  offer.one_replica_a_server = machine.kind == lower::DeviceKind::cpu;
-  FleetChoice fleet = choose_fleet(
-      {.scenario = scenario,
-       .offer = offer,
-       .kv_dtypes = question.kv_cache_dtype ? std::vector{*question.kv_cache_dtype} : known_kv_dtypes(own, machine),
-       .block_size = question.block_size,
-       .sequences = question.sequences,
-       .rate = rate_of(workload),
-       .count_requests = question.count_requests},
-      machine, model, workload);
+  FleetChoice fleet = choose_fleet(fleet_question(question, machine, model, workload), machine, model, workload);
   const Layout& layout = fleet.choice();
-  set_replica(layout.devices, scenario.deployment);
-  scenario.deployment.data_parallel_size = layout.replicas;
+  sim::Deployment& deployment = question.scenario.deployment;
+  set_replica(layout.devices, deployment);
+  deployment.data_parallel_size = layout.replicas;
   question.kv_cache_dtype = layout.setting.kv_cache_dtype;
   return fleet;
-}
-
-// Servers may have fewer devices than the machine's file says; a link joins no more than it does.
-[[nodiscard]] sim::Machine offered_machine(const RecommendationQuestion& question, const std::string& name) {
-  sim::Machine machine = resolve_machine(question.scenario, name);
-  if (question.offer && machine.kind != lower::DeviceKind::cpu && machine.peers)
-    machine.peers = std::min(*machine.peers, question.offer->devices - 1);
-  return machine;
 }
 
 void settle(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
@@ -277,7 +257,7 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   refuse_groups_by_load(asked.scenario, "a recommendation is of one number of KV heads");
   RecommendationQuestion question = asked;
   Recommendation result;
-  const sim::Machine machine = offered_machine(question, machine_name);
+  const sim::Machine machine = with_offer(resolve_machine(question.scenario, machine_name), question.offer);
   const ModelShape model = resolve_model(question.scenario);
   const RequestWorkload workload = resolve_requests(question.scenario, model);
   if (question.offer) result.fleet = take_fleet(question, machine, model, workload);

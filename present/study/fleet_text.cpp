@@ -1,0 +1,76 @@
+#include "present/study/fleet_text.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "config/number_text.hpp"
+#include "config/unit_text.hpp"
+#include "study/decide/replica_service.hpp"
+
+namespace dculab::present {
+namespace {
+
+using config::number;
+using config::percent;
+
+template <class Text>
+[[nodiscard]] std::string with_interval(const study::ExpectedFigure& figure, Text text) {
+  return text(figure.value) + " (" + text(figure.low) + " to " + text(figure.high) + ")";
+}
+
+[[nodiscard]] std::string time_text(double seconds) { return config::short_text(Seconds(seconds)); }
+
+// "; 1.2 (1 to 1.5) J an output token"
+[[nodiscard]] std::string expected_cost_text(const study::ExpectedService& expected) {
+  std::string text;
+  const auto plain = [](double value) { return number(value); };
+  if (expected.joules_per_output_token)
+    text += "; " + with_interval(*expected.joules_per_output_token, plain) + " J an output token";
+  if (expected.usd_per_million_tokens)
+    text += "; " + with_interval(*expected.usd_per_million_tokens, plain) + " USD a million output tokens";
+  return text;
+}
+
+}  // namespace
+
+std::string level_text(const ServiceLevel& slo) {
+  std::string text;
+  const auto add = [&text](const char* what, const std::optional<Seconds>& most) {
+    if (most) text += (text.empty() ? " within " : ", ") + std::string(what) + " " + config::short_text(*most);
+  };
+  add("TTFT", slo.ttft);
+  add("TPOT", slo.tpot);
+  add("latency", slo.latency);
+  return text;
+}
+
+std::string expected_text(const study::ExpectedService& expected) {
+  return "TTFT P90 " + with_interval(expected.ttft_p90, time_text) + ", TPOT P90 " +
+         with_interval(expected.tpot_p90, time_text);
+}
+
+std::string expectation_line(const study::ExpectedService& expected, const std::string& of) {
+  constexpr int kFew = 50;
+  const std::int64_t requests = expected.requests;
+  const std::string few = requests < kFew ? " (of " + std::to_string(requests) + " requests: too few to rely on)" : "";
+  return "→ expect " + expected_text(expected) + of + few + expected_cost_text(expected);
+}
+
+std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& more) {
+  constexpr double kKeepsUp = 0.95;  // of the rate; the last requests of a run end without others beside them
+  if (study::has_limits(slo) && expected.slo_attainment.low < slo.share)
+    return "at the slow end of the interval too few meet the SLO: " + more;
+  const study::ExpectedFigure& rate = expected.requests_per_second;
+  if (rate.low >= kKeepsUp * rate.value) return {};
+  return "at the slow end of the interval only " + number(rate.low) + " of " + number(rate.value) +
+         " requests/s are served: " + more;
+}
+
+std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& doubt) {
+  if (!study::has_limits(slo)) return doubt.empty() ? "" : "→ " + doubt;
+  const auto share = [](double value) { return percent(value, 2); };
+  return "→ " + with_interval(expected.slo_attainment, share) + " of the requests meet the SLO" +
+         (doubt.empty() ? "" : "; " + doubt);
+}
+
+}  // namespace dculab::present
