@@ -1,0 +1,104 @@
+#include "study/decide/pool_layouts.hpp"
+
+#include <utility>
+
+#include "sim/study/service_run.hpp"
+
+namespace dculab::study {
+namespace {
+
+// A replica of its pool with one of the other, which is priced on its own.
+struct PoolReplica {
+  const Tried& tried;
+  ModelShape model;
+  EngineOptions options;
+  sim::Deployment deployment;
+
+  PoolReplica(const Tried& of, const sim::Deployment& link)
+      : tried(of),
+        model(with_kv_heads(of.serving.model, of.layout.setting.kv_heads)),
+        options(sim::options_of(of.serving, of.layout.setting)),
+        deployment(link) {
+    deployment.prefill_replicas = deployment.decode_replicas = 1;
+    deployment.prefill = deployment.decode = of.layout.devices;
+  }
+
+  [[nodiscard]] const sim::Machine& machine() const { return tried.serving.machine; }
+  [[nodiscard]] int ranks() const { return tried.layout.devices.ranks(); }
+  [[nodiscard]] sim::OfflineRequests prompts() const { return {1, tried.serving.load.prompt_tokens, 1}; }
+  [[nodiscard]] sim::OfflineRequests answers() const {
+    return {1, tried.serving.load.prompt_tokens, tried.serving.load.output_tokens};
+  }
+};
+
+[[nodiscard]] sim::Served prefilled(const PoolReplica& replica) {
+  const sim::ServicePool pool =
+      sim::prefill_pool(replica.machine(), replica.model, replica.options, replica.deployment, replica.prompts());
+  if (pool.batch == 0) return {};
+  const double requests = replica.ranks() * pool.batch / pool.period().value();
+  return {.batch = pool.batch,
+          .most = pool.batch,
+          .limit = sim::SequenceLimit::asked_for,
+          .output_tokens_per_second = requests * replica.tried.serving.load.output_tokens,
+          .tpot = {}};
+}
+
+[[nodiscard]] sim::Served decoded(const PoolReplica& replica) {
+  const sim::Machine& machine = replica.machine();
+  const ModelShape part = sim::part_of_a_device(replica.tried.layout.devices, machine, replica.model, replica.options);
+  const auto with = [&](int batch) {
+    EngineOptions options = replica.options;
+    options.max_num_seqs = batch;
+    return options;
+  };
+  const auto step = [&](int batch) {
+    return sim::decode_pool(machine, replica.model, with(batch), replica.deployment, replica.answers()).period();
+  };
+  return sim::serve(
+      replica.tried.serving.load,
+      {.fits =
+           [&](int batch) { return sim::sequences_that_fit(machine, part, with(batch), replica.answers()) >= batch; },
+       .tpot = step,
+       .rate = [&](int batch) { return replica.ranks() * batch / step(batch).value(); }});
+}
+
+// Sets what the replica serves, or why_not.
+void price(ReplicaRole role, const sim::Deployment& link, Tried& tried) {
+  const PoolReplica replica(tried, link);
+  Layout& layout = tried.layout;
+  if (const auto found = sim::problems(replica.deployment, replica.machine(), replica.model, replica.options);
+      !found.empty()) {
+    layout.why_not = found.front();
+    return;
+  }
+  layout.served = role == ReplicaRole::prefill ? prefilled(replica) : decoded(replica);
+  if (layout.served.batch == 0) layout.why_not = why_none(layout.served);
+}
+
+}  // namespace
+
+std::vector<Tried> pool_layouts(ReplicaRole role, const LayoutQuestion& question, const sim::Deployment& link,
+                                const std::vector<Dtype>& kv_dtypes, int most_devices) {
+  std::vector<Tried> found;
+  for (const sim::ReplicaDevices& devices : replica_layouts(question.model, most_devices)) {
+    if (devices.pipeline_parallel_size > 1) continue;
+    for (const Dtype dtype : kv_dtypes) {
+      std::string why_not;
+      Tried tried;
+      if (auto sound = tried_layout(question, devices, dtype, why_not)) {
+        tried = *std::move(sound);
+        price(role, link, tried);
+      } else {
+        tried.layout = {.devices = devices, .setting = {.kv_cache_dtype = dtype}, .why_not = why_not};
+      }
+      found.push_back(std::move(tried));
+    }
+  }
+  return found;
+}
+
+double requests_per_second(const Layout& layout, const sim::SteadyLoad& load) {
+  return layout.served.output_tokens_per_second / load.output_tokens;
+}
+
+}  // namespace dculab::study

@@ -1,0 +1,37 @@
+// What requests see that one pool of replicas prefills and another decodes, simulated.
+#pragma once
+
+#include <optional>
+
+#include "study/decide/replica_count.hpp"
+
+namespace dculab::study {
+
+// How the KV of a prompt crosses from one pool to the other, and how requests are routed.
+struct PoolLink {
+  sim::Deployment deployment;  // without replicas
+  bool two_kinds = false;      // of machine: pools share no server
+};
+
+struct Pools {
+  const Tried& prefill;
+  const Tried& decode;
+  int prefill_replicas = 1, decode_replicas = 1;
+};
+
+// Both pools have the settings of an engine, with the decode layout's batch.
+[[nodiscard]] sim::SimulatedServer pools_server(const Pools& pools, const PoolLink& link);
+
+struct PoolsService {
+  ReplicaService service;
+  Seconds ttft, tpot;  // of the share of the requests that should be within the service level
+};
+
+// Throws InputError for a request that can never be served. Precondition: problems() of the server are empty.
+[[nodiscard]] PoolsService serve_pools(const sim::SimulatedServer& server, const RequestWorkload& workload,
+                                       const ServiceLevel& slo);
+
+// Whether prompts that come one after the other get their first token in time: no number of replicas is faster.
+[[nodiscard]] bool meets_ttft_alone(sim::SimulatedServer server, RequestWorkload workload, const ServiceLevel& slo);
+
+}  // namespace dculab::study
