@@ -1,5 +1,7 @@
 #include "study/answer/recommendation_question.hpp"
 
+#include <algorithm>
+
 #include "config/scenario_document.hpp"
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
@@ -20,8 +22,15 @@ namespace {
 }
 
 [[nodiscard]] FleetOffer offer_of(const RecommendChoices& choices, const config::Scenario& scenario) {
-  if (config::find_key(scenario.document, "deployment") != nullptr)
-    refuse_deployment(scenario, {"--devices has it chosen; leave one of the two out"});
+  const Node* const given = config::find_key(scenario.document, "deployment");
+  const auto is_chosen = [&choices](const Node& key) {
+    return choices.decode_machine.empty() || (key.key != "kv_transfer" && key.key != "routing");
+  };
+  if (given != nullptr && (given->children.empty() || std::ranges::any_of(given->children, is_chosen)))
+    refuse_deployment(scenario,
+                      {choices.decode_machine.empty()
+                           ? "--devices has it chosen; leave one of the two out"
+                           : "--devices has all of it chosen but kv_transfer and routing; leave the rest out"});
   if (scenario.options.speculative_config.enabled())
     throw InputError("--devices", "layouts are compared without drafts; leave engine.speculative_config out");
   return {.devices = choices.devices, .servers = choices.servers > 0 ? std::optional(choices.servers) : std::nullopt};
@@ -43,6 +52,7 @@ RecommendationQuestion recommendation_question(const RecommendChoices& choices) 
   if (choices.servers > 0 && choices.devices == 0)
     throw InputError("--servers",
                      "says how many servers there are at most; say with --devices how many devices each has");
+  question.decode_machine = choices.decode_machine;
   if (!choices.trace_file.empty()) question.trace = config::read_trace_file(choices.trace_file);
   if (choices.any_kv_heads && question.scenario.accuracy)
     throw InputError("--any-kv-heads", "the scenario's accuracy says which numbers of KV heads will do; leave one out");
@@ -52,6 +62,13 @@ RecommendationQuestion recommendation_question(const RecommendChoices& choices) 
 std::vector<Recommendation> recommend_serving(const RecommendationQuestion& question) {
   std::vector<Recommendation> found;
   for (const std::string& machine : question.scenario.machines) found.push_back(recommend_serving(question, machine));
+  return found;
+}
+
+std::vector<DisaggregatedRecommendation> recommend_disaggregated(const RecommendationQuestion& question) {
+  std::vector<DisaggregatedRecommendation> found;
+  for (const std::string& machine : question.scenario.machines)
+    found.push_back(recommend_disaggregated(question, machine));
   return found;
 }
 

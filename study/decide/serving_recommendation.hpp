@@ -29,6 +29,7 @@ struct RecommendationQuestion {
   bool count_requests = false;          // the workload's own number of requests says nothing
   std::optional<Trace> trace;           // of steps that were measured on the machine
   std::optional<FleetOffer> offer;      // of devices, whose layout is then chosen; else as the scenario's deployment
+  std::string decode_machine{};         // a name or a file: a question for recommend_disaggregated; else empty
 };
 
 // The best that a stack's kernels allow, all else as recommended. Nothing where it does not run.
