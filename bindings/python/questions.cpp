@@ -14,6 +14,7 @@
 #include "present/answer/answered_study.hpp"
 #include "present/answer/answered_validation.hpp"
 #include "present/study/diagnosis_report.hpp"
+#include "present/study/disaggregated_report.hpp"
 #include "present/study/prediction_report.hpp"
 #include "present/study/recommend_report.hpp"
 #include "present/study/simulated_scenario.hpp"
@@ -98,11 +99,14 @@ void take_load(Keywords& keywords, study::LoadQuestion& question) {
   keywords.take_count("block_size", choices.block_size);
   keywords.take_count("devices", choices.devices);
   keywords.take_count("servers", choices.servers);
+  keywords.take("decode_machine", choices.decode_machine);
   keywords.take("any_kv_heads", choices.any_kv_heads);
   keywords.take("trace", choices.trace_file);
   keywords.refuse_others();
   return [choices](const Progress&) {
     const study::RecommendationQuestion question = study::recommendation_question(choices);
+    if (!question.decode_machine.empty())
+      return present::disaggregated_report(question, study::recommend_disaggregated(question));
     return present::recommendation_report(question, study::recommend_serving(question));
   };
 }

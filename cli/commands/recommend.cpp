@@ -11,6 +11,7 @@
 #include "config/benchmarks/vllm_writer.hpp"
 #include "core/error.hpp"
 #include "files/output.hpp"
+#include "present/study/disaggregated_report.hpp"
 #include "present/study/recommend_report.hpp"
 #include "present/study/serve_command.hpp"
 #include "study/answer/recommendation_question.hpp"
@@ -40,6 +41,11 @@ void write_parameters(const RecommendOptions& options, const std::vector<study::
 
 [[nodiscard]] present::Report recommend(const RecommendOptions& options) {
   const study::RecommendationQuestion question = study::recommendation_question(options.question);
+  if (!question.decode_machine.empty()) {
+    if (!options.serve_params.empty() || !options.bench_params.empty())
+      throw InputError("--decode-machine", "--serve-params and --bench-params are of one server; leave them out");
+    return present::disaggregated_report(question, study::recommend_disaggregated(question));
+  }
   const std::vector<study::Recommendation> found = study::recommend_serving(question);
   write_parameters(options, found);
   return present::recommendation_report(question, found);
@@ -63,6 +69,10 @@ void add_recommend(CLI::App& app) {
   add_count("--devices", choices->devices,
             "Devices of a server: how they share the model, and how many it takes, is chosen");
   add_count("--servers", choices->servers, "With --devices: servers at most, else as many as the load takes");
+  reads(command->add_option("--decode-machine", choices->decode_machine,
+                            "With --devices: decode replicas on this machine, perhaps the same, and prefill replicas "
+                            "on --machine"),
+        study::try_find_machine);
   command->add_flag("--any-kv-heads", choices->any_kv_heads, "KV heads may change: the model is retrained");
   reads(command->add_option("--trace", choices->trace_file,
                             "Trace of steps measured on the machine, to check the choice against"));

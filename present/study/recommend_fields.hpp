@@ -9,6 +9,7 @@
 
 #include "fields/field_list.hpp"
 #include "present/study/decision_fields.hpp"
+#include "present/study/disaggregated_fields.hpp"
 #include "present/study/fleet_fields.hpp"
 #include "present/study/metric_text.hpp"
 #include "present/study/recommend_report.hpp"
@@ -43,6 +44,7 @@ struct ReportedRecommendations {
   ServiceLevel slo{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
   std::vector<std::string> conclusion{};
+  std::vector<Part<study::DisaggregatedRecommendation>> disaggregated{};  // in the place of recommendations
 };
 
 }  // namespace dculab::present
@@ -203,10 +205,14 @@ struct FieldList<present::ReportedRecommendations> {
   static constexpr std::string_view id = "recommendations";
   static constexpr std::string_view doc = "Sizes and limits that an engine should have, machine by machine.";
   static constexpr std::string_view csv_rows =
+      "disaggregated[model, prefill_machine, decode_machine].pairs|"
       "recommendations[model, machine, replicas, tensor_parallel_size, pipeline_parallel_size, expert_parallel_size]"
       ".decisions[key, choice].candidates";
   static constexpr auto fields = std::tuple(
-      field("recommendations", "in the order of the machines asked for", &Self::recommendations),
+      field("recommendations", "in the order of the machines asked for; empty with a decode machine",
+            &Self::recommendations),
+      field("disaggregated", "then, with prefill on each of the machines asked for",
+            [](const Self& each) { return unless_empty(each.disaggregated); }),
       field("question", "the scenario's", &Self::question), field("slo", "that requests are held to", &Self::slo),
       field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
       field("conclusion", "the answers in sentences, each with the command line that serves so", &Self::conclusion));

@@ -105,7 +105,9 @@ DisaggregatedRecommendation recommend_disaggregated(const RecommendationQuestion
     throw InputError(kDecodeMachine,
                      "how many replicas each pool has follows from the rate of the requests; add "
                      "--requests-per-second R");
-  DisaggregatedRecommendation found{.model = model.name, .slo_share = question.scenario.slo.share};
+  DisaggregatedRecommendation found{.model = model.name,
+                                    .checkpoint = checkpoint_of(question.scenario.model.name),
+                                    .slo_share = question.scenario.slo.share};
   found.alone.push_back(alone_on(question, prefill, model, workload));
   if (two_kinds) found.alone.push_back(alone_on(question, decode, model, workload));
   try {

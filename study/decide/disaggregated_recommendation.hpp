@@ -21,9 +21,10 @@ struct FleetAlone {
 
 struct DisaggregatedRecommendation {
   std::string model;
+  std::string checkpoint;  // what a program loads: "Qwen/Qwen3-8B", or a folder
   DisaggregatedFleet fleet{};
   std::vector<FleetAlone> alone{};  // of the prefill machine, then of the decode machine where it is another
-  double slo_share = 0.9;         // of the requests that should meet the slo
+  double slo_share = 0.9;           // of the requests that should meet the slo
 
   [[nodiscard]] const sim::Machine& prefill_machine() const { return fleet.server.machine; }
   [[nodiscard]] const sim::Machine& decode_machine() const { return fleet.server.machine_of(ReplicaRole::decode); }

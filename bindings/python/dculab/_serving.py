@@ -62,6 +62,7 @@ def recommend(
     block_size: int | None = None,
     devices: int | None = None,
     servers: int | None = None,
+    decode_machine: PathLike | None = None,
     any_kv_heads: bool = False,
     trace: PathLike | None = None,
     set: Settings = None,
@@ -71,7 +72,8 @@ def recommend(
 
     A model and a machine are needed, or a scenario file with requests. `ttft`, `tpot`: with their units, "2 s";
     `dataset_path`: recorded requests; `devices`: of a server, and then how they share the model and how many the load
-    takes is chosen, on `servers` at most; `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps
+    takes is chosen, on `servers` at most; `decode_machine`: a name or a file, with decode replicas on it and prefill
+    replicas on `machine`; `any_kv_heads`: KV heads may change, for the model is retrained; `trace`: steps
     measured on the machine.
     """
     _kept, load = _load(
@@ -96,6 +98,7 @@ def recommend(
         block_size=block_size,
         devices=devices,
         servers=servers,
+        decode_machine=file_name(decode_machine),
         any_kv_heads=any_kv_heads,
         trace=file_name(trace),
         progress=progress,

@@ -65,6 +65,8 @@ RECOMMENDATIONS = [
     {"model": "llama-3-8b", "machine": "k100-ai"},
     {"model": "llama-3-8b", "machine": ["z100", "a100-80gb-sxm"], "weights": "f16", "ttft": "2 s", "tpot": "100 ms"},
     {"model": "qwen3-8b", "machine": "bw1000", "stack": "vllm", "prompt_tokens": 512, "requests_per_second": 1.5},
+    {"model": "llama-3-8b", "machine": "h100-sxm", "decode_machine": "k100-ai", "stack": "vllm", "devices": 8,
+     "requests_per_second": 4, "ttft": "1 s", "tpot": "50 ms"},
 ]
 
 
