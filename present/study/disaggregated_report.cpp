@@ -114,7 +114,7 @@ void add_service(const study::ReplicaService& service, Row& row) {
     add_service(*pair.simulated, row);
   else
     row.insert(row.end(), 3, "");
-  row.push_back(pair.simulated || !pair.why_not.empty() ? pair.why_not : "the choice needs fewer devices");
+  row.push_back(pair.simulated || !pair.why_not.empty() ? pair.why_not : "the choice is better");
   return row;
 }
 

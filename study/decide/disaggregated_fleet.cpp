@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "core/error.hpp"
@@ -11,12 +12,12 @@
 #include "study/decide/pool_layouts.hpp"
 #include "study/decide/preference.hpp"
 #include "study/decide/serving_case.hpp"
-#include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
 namespace {
 
-constexpr std::size_t kPairsAtOnce = 2;  // whatever cores there are
+constexpr int kPairsAtOnce = 2;  // whatever cores there are
+constexpr int kMostTies = 4;     // that are simulated after the first with as many devices serves
 constexpr int kFewestPoolRequests = 256, kMostPoolRequests = 1024;
 
 struct PoolCandidate {
@@ -37,7 +38,6 @@ class PoolSearch {
   [[nodiscard]] DisaggregatedFleet choose();
 
  private:
-  void require_link();
   void make_pairs();
   [[nodiscard]] int fewest_replicas(const Layout& layout) const;
   [[nodiscard]] bool is_offered(const PoolPair& pair) const;
@@ -45,11 +45,18 @@ class PoolSearch {
   [[nodiscard]] sim::SimulatedServer server_of(const PoolPair& pair) const;
   [[nodiscard]] RequestWorkload requests_of(const PoolPair& pair) const;
   [[nodiscard]] std::vector<std::size_t> next_pairs();
+  [[nodiscard]] Seconds least_latency(const PoolPair& pair) const {
+    return latency_without_waits(prefill_[pair.prefill], decode_[pair.decode], question_.rate / pair.decode_replicas);
+  }
+  [[nodiscard]] int bits_of(const PoolPair& pair) const {
+    return bits(prefill_[pair.prefill].tried.layout.setting.kv_cache_dtype);
+  }
   [[nodiscard]] PoolOutcome simulated(const PoolPair& pair) const;
   void simulate(const std::vector<std::size_t>& together);
   void take(std::size_t index, const PoolOutcome& outcome);
   void grow(PoolCandidate& candidate, const PoolsService& served);
-  [[nodiscard]] bool is_better(const PoolPair& a, const PoolPair& b) const;
+  // Than the best so far, with that mean latency.
+  [[nodiscard]] bool is_better(const PoolPair& pair, Seconds latency) const;
   [[nodiscard]] DisaggregatedFleet result() const;
   [[noreturn]] void refuse() const;
 
@@ -59,10 +66,10 @@ class PoolSearch {
   const RequestWorkload& workload_;
   const sim::SteadyLoad load_;
   PoolLink link_;
-  std::vector<Tried> prefill_, decode_;
+  std::vector<PoolLayout> prefill_, decode_;
   std::vector<PoolCandidate> pairs_;
   std::optional<std::size_t> best_;
-  int simulations_ = 0;
+  int simulations_ = 0, ties_ = 0;
 };
 
 PoolSearch::PoolSearch(const DisaggregatedQuestion& question, const ModelShape& model, const RequestWorkload& workload)
@@ -71,24 +78,14 @@ PoolSearch::PoolSearch(const DisaggregatedQuestion& question, const ModelShape& 
       model_(model),
       workload_(workload),
       load_(mean_load(workload, question.scenario.slo, question.sequences)),
-      link_{question.scenario.deployment, question.two_kinds} {
-  require_link();
+      link_(link_between(question.scenario, model, question.prefill.machine,
+                         question.two_kinds ? &question.decode.machine : nullptr)) {
   const auto layouts_of = [&](ReplicaRole role, const PoolKind& kind) {
     return pool_layouts(role, {question.scenario, kind.machine, model, load_, question.block_size}, link_.deployment,
                         question.kv_dtypes, kind.offer.devices);
   };
   prefill_ = layouts_of(ReplicaRole::prefill, question.prefill);
   decode_ = layouts_of(ReplicaRole::decode, question.decode);
-}
-
-void PoolSearch::require_link() {
-  const sim::Machine &first = question_.prefill.machine, &second = question_.decode.machine;
-  sim::Deployment smallest = link_.deployment;
-  smallest.prefill_replicas = smallest.decode_replicas = 1;
-  refuse_deployment(question_.scenario,
-                    sim::problems(smallest, first, model_, resolve_options(question_.scenario, model_, first),
-                                  link_.two_kinds ? &second : nullptr));
-  if (link_.two_kinds) link_.deployment = sim::with_link_between(link_.deployment, first, second);
 }
 
 int PoolSearch::fewest_replicas(const Layout& layout) const {
@@ -98,8 +95,8 @@ int PoolSearch::fewest_replicas(const Layout& layout) const {
 
 bool PoolSearch::is_offered(const PoolPair& pair) const {
   if (std::max(pair.prefill_replicas, pair.decode_replicas) > kMostReplicas) return false;
-  const FleetOffer::Replicas first{pair.prefill_replicas, prefill_[pair.prefill].layout.devices};
-  const FleetOffer::Replicas second{pair.decode_replicas, decode_[pair.decode].layout.devices};
+  const FleetOffer::Replicas first{pair.prefill_replicas, prefill_[pair.prefill].tried.layout.devices};
+  const FleetOffer::Replicas second{pair.decode_replicas, decode_[pair.decode].tried.layout.devices};
   const auto within = [](const FleetOffer& offer, const std::vector<FleetOffer::Replicas>& replicas) {
     return !offer.servers || offer.servers_for(replicas) <= *offer.servers;
   };
@@ -110,8 +107,8 @@ bool PoolSearch::is_offered(const PoolPair& pair) const {
 void PoolSearch::make_pairs() {
   for (std::size_t first = 0; first < prefill_.size(); ++first)
     for (std::size_t second = 0; second < decode_.size(); ++second) {
-      Layout& prefill = prefill_[first].layout;
-      Layout& decode = decode_[second].layout;
+      Layout& prefill = prefill_[first].tried.layout;
+      Layout& decode = decode_[second].tried.layout;
       if (prefill.served.batch == 0 || decode.served.batch == 0) continue;
       if (prefill.setting.kv_cache_dtype != decode.setting.kv_cache_dtype) continue;
       prefill.replicas = fewest_replicas(prefill);
@@ -121,20 +118,20 @@ void PoolSearch::make_pairs() {
 }
 
 std::int64_t PoolSearch::num_devices(const PoolPair& pair) const {
-  return std::int64_t{pair.prefill_replicas} * prefill_[pair.prefill].layout.devices.devices() +
-         std::int64_t{pair.decode_replicas} * decode_[pair.decode].layout.devices.devices();
+  return std::int64_t{pair.prefill_replicas} * prefill_[pair.prefill].tried.layout.devices.devices() +
+         std::int64_t{pair.decode_replicas} * decode_[pair.decode].tried.layout.devices.devices();
 }
 
 sim::SimulatedServer PoolSearch::server_of(const PoolPair& pair) const {
-  return pools_server({prefill_[pair.prefill], decode_[pair.decode], pair.prefill_replicas, pair.decode_replicas},
-                      link_);
+  return pools_server(
+      {prefill_[pair.prefill].tried, decode_[pair.decode].tried, pair.prefill_replicas, pair.decode_replicas}, link_);
 }
 
 // Four times as many as are served at a time, by Little's law; whole samples, where one of several is simulated.
 RequestWorkload PoolSearch::requests_of(const PoolPair& pair) const {
   RequestWorkload workload = workload_;
   if (question_.count_requests) {
-    const Seconds latency = decode_[pair.decode].layout.served.tpot * static_cast<double>(load_.output_tokens);
+    const Seconds latency = decode_[pair.decode].tried.layout.served.tpot * static_cast<double>(load_.output_tokens);
     workload.requests =
         std::clamp(static_cast<int>(4 * question_.rate * latency.value()), kFewestPoolRequests, kMostPoolRequests);
   }
@@ -143,22 +140,35 @@ RequestWorkload PoolSearch::requests_of(const PoolPair& pair) const {
   return workload;
 }
 
-// Those that may still be the best, the fewest devices first.
+bool PoolSearch::is_better(const PoolPair& pair, Seconds latency) const {
+  if (!best_) return true;
+  const PoolPair& best = pairs_[*best_].pair;
+  if (num_devices(pair) != num_devices(best)) return num_devices(pair) < num_devices(best);
+  if (bits_of(pair) != bits_of(best)) return bits_of(pair) > bits_of(best);
+  return latency * (1 + kServedResolution) < best.simulated->latency_mean;
+}
+
+// Those that may still be the best, in the order of the choice as far as it is known.
 std::vector<std::size_t> PoolSearch::next_pairs() {
   std::vector<std::size_t> open;
   for (std::size_t index = 0; index < pairs_.size(); ++index) {
     PoolPair& pair = pairs_[index].pair;
     if (pair.simulated || !pair.why_not.empty()) continue;
-    const Layout& prefill = prefill_[pair.prefill].layout;
+    const Layout& prefill = prefill_[pair.prefill].tried.layout;
     pair.prefill_replicas = std::max(pair.prefill_replicas, prefill.replicas);
     pair.why_not = prefill.why_not;
     if (pair.why_not.empty() && !is_offered(pair))
       pair.why_not = "needs " + std::to_string(num_devices(pair)) + " devices or more";
-    if (!pair.why_not.empty() || (best_ && num_devices(pair) > num_devices(pairs_[*best_].pair))) continue;
-    open.push_back(index);
+    const bool ties = best_ && num_devices(pair) == num_devices(pairs_[*best_].pair);
+    if (pair.why_not.empty() && is_better(pair, least_latency(pair)) && !(ties && ties_ >= kMostTies))
+      open.push_back(index);
   }
-  std::ranges::stable_sort(open, {}, [this](std::size_t index) { return num_devices(pairs_[index].pair); });
-  open.resize(std::min({open.size(), kPairsAtOnce, static_cast<std::size_t>(kMostPoolSimulations - simulations_)}));
+  std::ranges::stable_sort(open, {}, [this](std::size_t index) {
+    const PoolPair& pair = pairs_[index].pair;
+    return std::tuple(num_devices(pair), -bits_of(pair), least_latency(pair));
+  });
+  const int most = std::min(kPairsAtOnce, kMostPoolSimulations - simulations_);
+  open.resize(std::min(open.size(), static_cast<std::size_t>(most)));
   return open;
 }
 
@@ -180,8 +190,7 @@ void PoolSearch::simulate(const std::vector<std::size_t>& together) {
       return std::string();
     };
   };
-  const int most = static_cast<int>(kPairsAtOnce);
-  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most);
+  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kPairsAtOnce);
   sim::work_in_order({0, together.size()}, cores, make_worker, [](std::uint64_t, const std::string&) {});
   simulations_ += static_cast<int>(together.size());
   for (std::size_t index = 0; index < together.size(); ++index) take(together[index], outcomes[index]);
@@ -190,12 +199,16 @@ void PoolSearch::simulate(const std::vector<std::size_t>& together) {
 void PoolSearch::take(std::size_t index, const PoolOutcome& outcome) {
   PoolCandidate& candidate = pairs_[index];
   PoolPair& pair = candidate.pair;
+  const bool ties = best_ && num_devices(pair) == num_devices(pairs_[*best_].pair);
+  if (ties) ++ties_;
   pair.why_not = outcome.why_not;
-  if (outcome.misses_ttft_alone) prefill_[pair.prefill].layout.why_not = "one request alone misses slo.ttft";
+  if (outcome.misses_ttft_alone) prefill_[pair.prefill].tried.layout.why_not = "one request alone misses slo.ttft";
   if (!pair.why_not.empty() || outcome.misses_ttft_alone) return;
   if (has_limits(slo_) && outcome.served->service.slo_attainment < slo_.share) return grow(candidate, *outcome.served);
   pair.simulated = outcome.served->service;
-  if (!best_ || is_better(pair, pairs_[*best_].pair)) best_ = index;
+  if (!is_better(pair, pair.simulated->latency_mean)) return;
+  best_ = index;
+  if (!ties) ties_ = 0;
 }
 
 void PoolSearch::grow(PoolCandidate& candidate, const PoolsService& served) {
@@ -208,39 +221,29 @@ void PoolSearch::grow(PoolCandidate& candidate, const PoolsService& served) {
   pair.prefill_replicas = next->prefill;
   pair.decode_replicas = next->decode;
   // Decode replicas do not change when prompts are computed: no pair with this layout gets along with fewer.
-  Layout& layout = prefill_[pair.prefill].layout;
+  Layout& layout = prefill_[pair.prefill].tried.layout;
   if (slo_.ttft && served.ttft > *slo_.ttft) layout.replicas = std::max(layout.replicas, next->prefill);
-}
-
-// Precondition: both were simulated.
-bool PoolSearch::is_better(const PoolPair& a, const PoolPair& b) const {
-  if (num_devices(a) != num_devices(b)) return num_devices(a) < num_devices(b);
-  const auto bits_of = [this](const PoolPair& pair) {
-    return bits(prefill_[pair.prefill].layout.setting.kv_cache_dtype);
-  };
-  if (bits_of(a) != bits_of(b)) return bits_of(a) > bits_of(b);
-  return a.simulated->latency_mean * (1 + kServedResolution) < b.simulated->latency_mean;
 }
 
 void PoolSearch::refuse() const {
   std::vector<std::pair<std::string, std::string>> found;
-  const auto add = [&found](const std::vector<Tried>& layouts, const std::string& pool) {
-    for (const Tried& tried : layouts)
-      if (!tried.layout.why_not.empty())
-        found.emplace_back(tried.layout.why_not, pool + " " + layout_text(tried.layout.devices));
+  const auto add = [&found](const std::vector<PoolLayout>& layouts, const std::string& pool) {
+    for (const PoolLayout& each : layouts)
+      if (const Layout& layout = each.tried.layout; !layout.why_not.empty())
+        found.emplace_back(layout.why_not, pool + " " + layout_text(layout.devices));
   };
   add(prefill_, "prefill");
   add(decode_, "decode");
   for (const PoolCandidate& candidate : pairs_) {
     const PoolPair& pair = candidate.pair;
-    const Layout &prefill = prefill_[pair.prefill].layout, &decode = decode_[pair.decode].layout;
+    const Layout &prefill = prefill_[pair.prefill].tried.layout, &decode = decode_[pair.decode].tried.layout;
     if (!prefill.why_not.empty()) continue;
-    const std::string unknown = "not found in " + std::to_string(kMostPoolSimulations) + " simulations";
-    found.emplace_back(pair.why_not.empty() ? unknown : pair.why_not,
+    found.emplace_back(pair.why_not.empty() ? "needs more than " + std::to_string(kMostPoolSimulations) + " simulations"
+                                            : pair.why_not,
                        "prefill " + layout_text(prefill.devices) + " with decode " + layout_text(decode.devices));
   }
-  const std::string& first = question_.prefill.machine.name;
-  throw InputError(model_.name + " with prefill on " + first + " and decode on " + question_.decode.machine.name,
+  throw InputError(model_.name + " with prefill on " + question_.prefill.machine.name + " and decode on " +
+                       question_.decode.machine.name,
                    "no layouts serve the load (" + reasons_text(found) + "); " +
                        (question_.prefill.offer.servers ? "offer more servers, " : "") +
                        "take weights of fewer bits, a looser slo or another machine");
@@ -253,8 +256,8 @@ DisaggregatedFleet PoolSearch::result() const {
   found.two_kinds = question_.two_kinds;
   found.rate = question_.rate;
   found.load = load_;
-  for (const Tried& tried : prefill_) found.prefill.push_back(tried.layout);
-  for (const Tried& tried : decode_) found.decode.push_back(tried.layout);
+  for (const PoolLayout& each : prefill_) found.prefill.push_back(each.tried.layout);
+  for (const PoolLayout& each : decode_) found.decode.push_back(each.tried.layout);
   for (const PoolCandidate& candidate : pairs_) {
     PoolPair& pair = found.pairs.emplace_back(candidate.pair);
     if (pair.why_not.empty()) pair.why_not = found.prefill[pair.prefill].why_not;

@@ -9,7 +9,8 @@
 //               in the decode pool (study/decide/pool_growth.hpp)
 //   chosen      the fewest devices; of as many 16-bit KV caches first, then the smallest mean latency
 //
-// At most kMostPoolSimulations are run. A candidate that begins with more devices than another needs is not simulated.
+// At most kMostPoolSimulations are run. A candidate is not simulated that begins with more devices than another needs,
+// or with as many and a latency that is larger even if nothing waits; nor are more than four with as many.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace dculab::study {
 
-inline constexpr int kMostPoolSimulations = 96;
+inline constexpr int kMostPoolSimulations = 48;
 
 // Whose replicas are one pool.
 struct PoolKind {
@@ -46,7 +47,7 @@ struct DisaggregatedQuestion {
 struct PoolPair {
   std::size_t prefill = 0, decode = 0;            // places among the pools' layouts
   int prefill_replicas = 0, decode_replicas = 0;  // that serve the load; where it was not simulated, at least
-  std::optional<ReplicaService> simulated{};      // of all requests; absent: others need fewer devices, or why_not
+  std::optional<ReplicaService> simulated{};      // of all requests; absent: the choice is better, or why_not
   std::string why_not{};                          // does not serve
 };
 

@@ -14,14 +14,24 @@
 
 namespace dculab::study {
 
+struct PoolLayout {
+  Tried tried;
+  Seconds alone{};  // prefill: until the first token of a prompt alone; decode: a step of one sequence
+};
+
 // Layouts of up to `most_devices` devices with each of the formats, fewer devices first; batch 0 and why_not where a
 // replica of the pool cannot serve. `link`: how KV crosses to the decode replicas. Precondition: role is prefill or
 // decode.
-[[nodiscard]] std::vector<Tried> pool_layouts(ReplicaRole role, const LayoutQuestion& question,
-                                              const sim::Deployment& link, const std::vector<Dtype>& kv_dtypes,
-                                              int most_devices);
+[[nodiscard]] std::vector<PoolLayout> pool_layouts(ReplicaRole role, const LayoutQuestion& question,
+                                                   const sim::Deployment& link, const std::vector<Dtype>& kv_dtypes,
+                                                   int most_devices);
 
 // Of a replica of the pool. Precondition: layout.served.batch > 0.
 [[nodiscard]] double requests_per_second(const Layout& layout, const sim::SteadyLoad& load);
+
+// Of a request that waits for nobody: its prompt alone, and decode steps of as many sequences as a replica has at
+// `rate` requests per second of its own, by Little's law. Steps between those of one sequence and of a full batch are
+// interpolated. Preconditions: both serve, and `rate` is at most requests_per_second() of the decode layout.
+[[nodiscard]] Seconds latency_without_waits(const PoolLayout& prefill, const PoolLayout& decode, double rate);
 
 }  // namespace dculab::study

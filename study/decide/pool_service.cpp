@@ -4,8 +4,20 @@
 #include <utility>
 
 #include "study/decide/serving_case.hpp"
+#include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
+
+PoolLink link_between(const config::Scenario& scenario, const ModelShape& model, const sim::Machine& prefill,
+                      const sim::Machine* decode) {
+  PoolLink link{scenario.deployment, decode != nullptr};
+  sim::Deployment smallest = link.deployment;
+  smallest.prefill_replicas = smallest.decode_replicas = 1;
+  const EngineOptions options = resolve_options(scenario, model, prefill);
+  refuse_deployment(scenario, sim::problems(smallest, prefill, model, options, decode));
+  if (decode != nullptr) link.deployment = sim::with_link_between(link.deployment, prefill, *decode);
+  return link;
+}
 
 sim::SimulatedServer pools_server(const Pools& pools, const PoolLink& link) {
   sim::SimulatedServer server =

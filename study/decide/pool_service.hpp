@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "config/scenario_file.hpp"
 #include "study/decide/replica_count.hpp"
 
 namespace dculab::study {
@@ -12,6 +13,11 @@ struct PoolLink {
   sim::Deployment deployment;  // without replicas
   bool two_kinds = false;      // of machine: pools share no server
 };
+
+// As the scenario's deployment says, or over the machines' links. `decode`: of decode replicas where it is another
+// kind. Throws InputError where KV cannot cross.
+[[nodiscard]] PoolLink link_between(const config::Scenario& scenario, const ModelShape& model,
+                                    const sim::Machine& prefill, const sim::Machine* decode);
 
 struct Pools {
   const Tried& prefill;

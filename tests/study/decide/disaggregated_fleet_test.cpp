@@ -2,12 +2,14 @@
 #include "study/decide/disaggregated_fleet.hpp"
 
 #include <string>
+#include <utility>
 
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
 #include "study/decide/disaggregated_recommendation.hpp"
 #include "study/decide/pool_growth.hpp"
 #include "study/decide/pool_layouts.hpp"
+#include "study/decide/serving_case.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "tests/support/catch.hpp"
@@ -134,6 +136,32 @@ TEST_CASE("a decode replica serves more sequences within a TPOT than one that pr
     for (const Layout& both : found.alone[1].fleet->layouts)
       if (layout_text(pool.devices) == layout_text(both.devices) && both.served.batch > 0)
         CHECK(pool.served.batch >= both.served.batch);
+}
+
+TEST_CASE("a latency without waits grows with the rate, and is no longer than the simulated one") {
+  const config::Scenario scenario = pools_question(kPoolLoad, {.devices = 8}).scenario;
+  const sim::Machine first = resolve_machine(scenario, "h100-sxm"), second = resolve_machine(scenario, "k100-ai");
+  const ModelShape model = resolve_model(scenario);
+  const RequestWorkload workload = resolve_requests(scenario, model);
+  const sim::SteadyLoad load = mean_load(workload, scenario.slo, {});
+  const PoolLink link = link_between(scenario, model, first, &second);
+  const auto of_four = [&](ReplicaRole role, const sim::Machine& machine) {
+    const LayoutQuestion question{scenario, machine, model, load, 64};
+    for (PoolLayout& each : pool_layouts(role, question, link.deployment, {Dtype::f16}, 8))
+      if (layout_text(each.tried.layout.devices) == "TP 4") return std::move(each);
+    return PoolLayout{};
+  };
+  const PoolLayout prefill = of_four(ReplicaRole::prefill, first), decode = of_four(ReplicaRole::decode, second);
+  REQUIRE(decode.tried.layout.served.batch > 8);
+  CHECK(decode.alone < decode.tried.layout.served.tpot);
+  CHECK(requests_per_second(decode.tried.layout, load) > 4);
+  const Seconds calm = latency_without_waits(prefill, decode, 0.01), busy = latency_without_waits(prefill, decode, 4);
+  CHECK(calm.value() == Approx((prefill.alone + 128 * decode.alone).value()).epsilon(0.01));
+  CHECK(busy > calm);
+  const sim::SimulatedServer server = pools_server({prefill.tried, decode.tried, 1, 1}, link);
+  const ReplicaService served = serve_pools(server, workload, scenario.slo).service;
+  CHECK(busy < 1.02 * served.latency_mean);
+  CHECK(busy > 0.7 * served.latency_mean);
 }
 
 TEST_CASE("disaggregated serving is refused in words that say what to add") {
