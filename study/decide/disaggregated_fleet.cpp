@@ -1,7 +1,6 @@
 #include "study/decide/disaggregated_fleet.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -39,7 +38,6 @@ class PoolSearch {
 
  private:
   void make_pairs();
-  [[nodiscard]] int fewest_replicas(const Layout& layout) const;
   [[nodiscard]] bool is_offered(const PoolPair& pair) const;
   [[nodiscard]] std::int64_t num_devices(const PoolPair& pair) const;
   [[nodiscard]] sim::SimulatedServer server_of(const PoolPair& pair) const;
@@ -88,11 +86,6 @@ PoolSearch::PoolSearch(const DisaggregatedQuestion& question, const ModelShape& 
   decode_ = layouts_of(ReplicaRole::decode, question.decode);
 }
 
-int PoolSearch::fewest_replicas(const Layout& layout) const {
-  const double carried = (has_limits(slo_) ? kMostUtilization : kOfferedShare) * requests_per_second(layout, load_);
-  return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(question_.rate / carried))));
-}
-
 bool PoolSearch::is_offered(const PoolPair& pair) const {
   if (std::max(pair.prefill_replicas, pair.decode_replicas) > kMostReplicas) return false;
   const FleetOffer::Replicas first{pair.prefill_replicas, prefill_[pair.prefill].tried.layout.devices};
@@ -105,15 +98,19 @@ bool PoolSearch::is_offered(const PoolPair& pair) const {
 }
 
 void PoolSearch::make_pairs() {
+  const double share = has_limits(slo_) ? kMostUtilization : kOfferedShare;
   for (std::size_t first = 0; first < prefill_.size(); ++first)
     for (std::size_t second = 0; second < decode_.size(); ++second) {
       Layout& prefill = prefill_[first].tried.layout;
       Layout& decode = decode_[second].tried.layout;
       if (prefill.served.batch == 0 || decode.served.batch == 0) continue;
       if (prefill.setting.kv_cache_dtype != decode.setting.kv_cache_dtype) continue;
-      prefill.replicas = fewest_replicas(prefill);
-      decode.replicas = fewest_replicas(decode);
-      pairs_.push_back({.pair = {first, second, prefill.replicas, decode.replicas}});
+      prefill.replicas = replicas_for(prefill, load_, question_.rate, share);
+      decode.replicas = replicas_for(decode, load_, question_.rate, share);
+      PoolPair& pair = pairs_.emplace_back().pair;
+      pair = {first, second, prefill.replicas, decode.replicas};
+      if (slo_.latency && latency_without_waits(prefill_[first], decode_[second], 0) > *slo_.latency)
+        pair.why_not = "a request of mean lengths alone takes longer than slo.latency";
     }
 }
 

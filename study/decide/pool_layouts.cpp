@@ -1,6 +1,7 @@
 #include "study/decide/pool_layouts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sim/study/service_run.hpp"
@@ -108,6 +109,11 @@ std::vector<PoolLayout> pool_layouts(ReplicaRole role, const LayoutQuestion& que
 
 double requests_per_second(const Layout& layout, const sim::SteadyLoad& load) {
   return layout.served.output_tokens_per_second / load.output_tokens;
+}
+
+int replicas_for(const Layout& layout, const sim::SteadyLoad& load, double rate, double share) {
+  const double carried = share * requests_per_second(layout, load);
+  return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(rate / carried))));
 }
 
 Seconds latency_without_waits(const PoolLayout& prefill, const PoolLayout& decode, double rate) {

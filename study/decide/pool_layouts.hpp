@@ -29,6 +29,9 @@ struct PoolLayout {
 // Of a replica of the pool. Precondition: layout.served.batch > 0.
 [[nodiscard]] double requests_per_second(const Layout& layout, const sim::SteadyLoad& load);
 
+// That carry `rate` requests per second at `share` of what each serves; kMostReplicas + 1 at most.
+[[nodiscard]] int replicas_for(const Layout& layout, const sim::SteadyLoad& load, double rate, double share);
+
 // Of a request that waits for nobody: its prompt alone, and decode steps of as many sequences as a replica has at
 // `rate` requests per second of its own, by Little's law. Steps between those of one sequence and of a full batch are
 // interpolated. Preconditions: both serve, and `rate` is at most requests_per_second() of the decode layout.

@@ -189,5 +189,14 @@ TEST_CASE("layouts that cannot serve a load are refused with what each lacks") {
                         ContainsSubstring("not one sequence fits beside the weights: decode TP 1"));
 }
 
+TEST_CASE("a latency that one request alone misses is met by no pools") {
+  const RecommendationQuestion question = pools_question(
+      "workload: {requests: 256, prompt_tokens: 1024, output_tokens: 128, arrival: poisson, requests_per_second: 4}\n"
+      "slo: {latency: 200 ms}\n",
+      {.devices = 8});
+  CHECK_THROWS_WITH(recommend_disaggregated(question, "h100-sxm"),
+                    ContainsSubstring("a request of mean lengths alone takes longer than slo.latency: prefill TP 1"));
+}
+
 }  // namespace
 }  // namespace dculab::study
