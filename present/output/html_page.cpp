@@ -39,11 +39,14 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
           {"notes", table.notes}};
 }
 
-// What is asked: the scenario's words, else the first line that the command says.
+// What is asked: the scenario's words, else the first line that the command says of it, not of its kernels.
 [[nodiscard]] std::string question_of(const Report& report) {
   const auto asked = report.json.find("question");
   if (asked != report.json.end() && asked->is_string()) return *asked;
-  return report.heading.empty() ? "" : report.heading.front();
+  const auto found = std::ranges::find_if_not(report.heading, [](const std::string& line) {
+    return line.starts_with("kernels of ") || line.starts_with("warning: ");
+  });
+  return found == report.heading.end() ? "" : *found;
 }
 
 // No "<" is left that could end the script element.
