@@ -117,7 +117,9 @@ export const steps = (result) => {
   const { machine, ops, step_seconds: seconds, host_seconds: host } = result;
   if (ops) return [{ choices: { machine }, machine, ops, seconds, host }];
   const best = searches(result).flatMap(({ choices, best: [first] }) =>
-    first ? [{ ...first, choices: { ...choices, machine: first.machine }, step_seconds: first.step_time }] : [],
+    first
+      ? [{ ...first, named: titled(first.choices), choices: { ...choices, machine: first.machine }, step_seconds: first.step_time }]
+      : [],
   );
   const swept = sweeps(result).flatMap(({ machine, choices, points }) =>
     points.map((point) => ({ ...point, machine, choices: { ...choices, ...point.named } })),

@@ -38,10 +38,11 @@ const menusOf = (views, choose) => {
   return { menus: selects.map((select) => html("label", {}, select.dataset.choice, select)), follow };
 };
 
-export const addSection = (root, chart, views) => {
+// `about` says in a line what a view is of: below the heading, here and in the files that are saved.
+export const addSection = (root, chart, views, about) => {
   let current = views.find((view) => view.chosen) ?? views[0],
     width;
-  const says = html("p", { class: "says" }),
+  const caption = html("p", { class: "caption" }), says = html("p", { class: "says" }),
     canvas = chart.draw ? html("div", { class: "canvas" }) : null,
     holder = html("div");
   const draw = () => {
@@ -50,18 +51,21 @@ export const addSection = (root, chart, views) => {
   };
   const show = (view) => {
     current = view;
+    caption.textContent = about(view);
     says.textContent = chart.says(view);
     if (canvas) draw();
     holder.replaceChildren(tableElement(canvas ? tableOf(canvas) : chart.table(view)));
     follow(view);
   };
   const { menus, follow } = menusOf(views, show);
-  const button = (text, save) =>
-    html("button", { type: "button", class: "download", click: () => save(canvas.firstChild, chart.title, `dculab-${chart.id}`) }, text);
+  const button = (text, save) => {
+    const click = () => save(canvas.firstChild, { title: chart.title, caption: caption.textContent }, `dculab-${chart.id}`);
+    return html("button", { type: "button", class: "download", click }, text);
+  };
   const buttons = canvas && [button("Download SVG", saveSvg), button("Download PNG", savePng)];
   const details = html("details", { open: canvas ? null : "" }, html("summary", {}, "As a table"), holder);
   const title = html("h2", { id: `${chart.id}-title` }, chart.title);
-  const parts = [title, says, html("div", { class: "controls" }, menus), canvas, html("div", { class: "after" }, buttons ?? [], details)];
+  const parts = [title, caption, says, html("div", { class: "controls" }, menus), canvas, html("div", { class: "after" }, buttons ?? [], details)];
   root.append(html("section", { id: chart.id, "aria-labelledby": title.id }, parts));
   show(current);
   if (canvas) new ResizeObserver(() => canvas.clientWidth !== width && draw()).observe(canvas);

@@ -77,7 +77,7 @@ void merge_study(const std::vector<std::string>& journals, const study::SearchCh
                  const SearchEvents& events, Report& report) {
   const study::ShardJournals shards(journals);
   const study::SweepSpace& space = shards.space();
-  report = study_report(space.scenario().question);
+  report = study_report(space.scenario());
   for (std::string& line : study::whose_kernels(space.scenario())) report.heading.push_back(std::move(line));
   add_warnings(report, study::model_notes(space.scenario()));
   PointsFile points(space, choices.points_file);

@@ -99,7 +99,7 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   const std::vector<config::Scenario> followers = study::read_followers(scenario);
   ask_before_long_search(scenario, question.search, events);  // all of them, before the work
   for (const config::Scenario& next : followers) ask_before_long_search(next, question.search, events);
-  Report report = study_report(scenario.question);
+  Report report = study_report(scenario);
   if (!question.measure)
     for (std::string& line : study::whose_kernels(scenario)) report.heading.push_back(std::move(line));
   add_warnings(report, study::model_notes(scenario));
@@ -112,7 +112,7 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
   for (const config::Scenario& next : followers) {
     Report part{"", {}, {}, Json::object()};
     predict(next, question, events, part);
-    add_follower(next.question, study::model_notes(next), std::move(part), report);
+    add_follower(next, study::model_notes(next), std::move(part), report);
   }
   return report;
 }

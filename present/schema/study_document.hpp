@@ -13,6 +13,7 @@
 #include "present/study/comparison_fields.hpp"
 #include "present/study/predicted_fields.hpp"
 #include "present/study/search_fields.hpp"
+#include "present/values/subject.hpp"
 
 namespace dculab::present {
 
@@ -22,6 +23,7 @@ struct FollowingStudy {
   Body body;
   std::optional<std::vector<std::string>> warnings;
   std::string question;
+  std::optional<Subject> subject;
 };
 
 using AnyFollowingStudy =
@@ -32,6 +34,7 @@ using AnyFollowingStudy =
 template <class Body>
 struct Study {
   std::string question;
+  std::optional<Subject> subject;
   std::optional<std::vector<std::string>> warnings;
   Body body;
   std::optional<std::vector<AnyFollowingStudy>> then;
@@ -65,7 +68,8 @@ struct FieldList<present::FollowingStudy<Body>> {
   static constexpr std::string_view doc = FieldList<Body>::doc;
   static constexpr auto fields = std::tuple(
       inlined(&Following::body), field("warnings", "what makes the figures less than they seem", &Following::warnings),
-      field("question", "the scenario's", &Following::question));
+      field("question", "the scenario's", &Following::question),
+      field("subject", "what all its figures are about", &Following::subject));
 };
 
 template <class Body>
@@ -76,6 +80,7 @@ struct FieldList<present::Study<Body>> {
   static constexpr std::string_view csv_rows = csv_rows_of<Body>();
   static constexpr auto fields = std::tuple(
       field("question", "the scenario's", &Study::question),
+      field("subject", "what all its figures are about", &Study::subject),
       field("warnings", "what makes the figures less than they seem", &Study::warnings), inlined(&Study::body),
       field("then", "studies of the scenarios that the first one names", &Study::then),
       field("conclusion", "the answer in sentences", &Study::conclusion));

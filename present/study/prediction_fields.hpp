@@ -13,6 +13,7 @@
 #include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
 #include "present/values/op_report.hpp"
+#include "present/values/subject.hpp"
 #include "sim/calibration/input_sensitivity.hpp"
 #include "study/answer/prediction.hpp"
 
@@ -49,6 +50,7 @@ struct FieldList<study::Prediction> {
   static constexpr std::string_view csv_rows = "ops";
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Prediction& step) { return step.model.name; }),
+      field("subject", "what all figures are about", [](const Prediction& step) { return present::subject_of(step); }),
       field("machine", "its name", [](const Prediction& step) { return step.machine.name; }),
       field("stack", "whose kernels run: the stack's name",
             [](const Prediction& step) { return step.machine.stack.name; }),

@@ -159,6 +159,8 @@ void SimulationReport::add(const study::SimulationQuestion& question, const stud
   const config::Scenario& scenario = question.scenario;
   const std::vector<study::Simulation>& all = answer.simulations;
   report_.heading.push_back(scenario.question);
+  if (!told_.subjects) told_.subjects.emplace();
+  told_.subjects->emplace_back(subject_of(scenario));
   for (const std::string& line : question.kernels) report_.heading.push_back(line);
   add_warnings(report_, question.notes);
   for (const study::MachineSweep& sweep : question.sweeps)

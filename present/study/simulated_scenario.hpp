@@ -10,12 +10,14 @@
 #include "present/study/simulation_fields.hpp"
 #include "present/values/input_sensitivity_report.hpp"
 #include "present/values/machine_figures.hpp"
+#include "present/values/subject.hpp"
 #include "present/values/verdict_text.hpp"
 #include "study/answer/simulated_scenario.hpp"
 
 namespace dculab::present {
 
 struct ReportedSimulations {
+  std::optional<std::vector<Part<Subject>>> subjects{};
   std::vector<Part<study::Simulation>> simulations{};
   std::optional<std::vector<std::vector<std::size_t>>> pareto{};
   std::optional<std::vector<std::size_t>> best{};
@@ -55,6 +57,7 @@ struct FieldList<present::ReportedSimulations> {
   static constexpr std::string_view doc = "Requests of one scenario or several, served under a virtual clock.";
   static constexpr std::string_view csv_rows = "simulations";
   static constexpr auto fields = std::tuple(
+      field("subjects", "what all figures of each scenario are about", &Self::subjects),
       field("simulations", "scenario by scenario and machine by machine, in the order of the sweeps",
             &Self::simulations),
       field("pareto", "of each scenario with pareto: indices of the simulations that no other beats in all aims",

@@ -5,11 +5,13 @@
 #include <variant>
 
 #include "present/output/conclusion.hpp"
+#include "present/output/field_json.hpp"
 #include "present/study/design_report.hpp"
 #include "present/study/group_report.hpp"
 #include "present/study/speculation_report.hpp"
 #include "present/study/step_report.hpp"
 #include "present/study/variants_report.hpp"
+#include "present/values/subject.hpp"
 
 namespace dculab::present {
 namespace {
@@ -48,8 +50,11 @@ void move_answers(Report& part, const std::string& place, Report& whole) {
 
 }  // namespace
 
-Report study_report(const std::string& question) {
-  return {"dculab/study/1", {question}, {}, Json{{"question", question}}};
+Report study_report(const config::Scenario& scenario) {
+  return {"dculab/study/1",
+          {scenario.question},
+          {},
+          Json{{"question", scenario.question}, {"subject", json_of(subject_of(scenario))}}};
 }
 
 Report studies_report() { return {"dculab/study/1", {}, {}, Json{{"studies", Json::array()}}}; }
@@ -58,15 +63,17 @@ void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer
   std::visit([&](const auto& each) { add_answer(each, scenario, report); }, answer);
 }
 
-void add_follower(const std::string& question, const std::vector<std::string>& notes, Report part, Report& report) {
+void add_follower(const config::Scenario& scenario, const std::vector<std::string>& notes, Report part,
+                  Report& report) {
   for (const std::string& line : part.heading)  // its question stands above its tables
     if (line.starts_with("warning: ") && std::ranges::find(report.heading, line) == report.heading.end())
       report.heading.push_back(line);
   if (part.tables.empty()) return;
   move_conclusion(part, report);
-  part.tables.front().title = "Then: " + question + "\n\n" + part.tables.front().title;
+  part.tables.front().title = "Then: " + scenario.question + "\n\n" + part.tables.front().title;
   for (Table& table : part.tables) report.tables.push_back(std::move(table));
-  part.json["question"] = question;
+  part.json["question"] = scenario.question;
+  part.json["subject"] = json_of(subject_of(scenario));
   report.json["then"].push_back(std::move(part.json));
   move_answers(part, "/then/" + std::to_string(report.json["then"].size() - 1), report);
   add_warnings(report, notes);

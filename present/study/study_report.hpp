@@ -11,15 +11,15 @@
 
 namespace dculab::present {
 
-// Of a question without its answer, and of several studies without any.
-[[nodiscard]] Report study_report(const std::string& question);
+// Of a scenario without its answer, and of several studies without any.
+[[nodiscard]] Report study_report(const config::Scenario& scenario);
 [[nodiscard]] Report studies_report();
 
 void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report);
 
-// Adds the report of a scenario that another one is followed by: its `question` stands above its tables, its JSON is an
+// Adds the report of a scenario that another one is followed by: its question stands above its tables, its JSON is an
 // entry of `then`, its warnings and `notes` are the whole report's.
-void add_follower(const std::string& question, const std::vector<std::string>& notes, Report part, Report& report);
+void add_follower(const config::Scenario& scenario, const std::vector<std::string>& notes, Report part, Report& report);
 
 // Adds a report of several: its heading stands above its first table, its JSON is an entry of `studies`.
 void add_study(Report part, Report& all);

@@ -22,7 +22,8 @@ DRAW = """((id, width, choices) => {
     menu.dispatchEvent(new Event("change"));
   }
   return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
-    done(dculab.svgText(section.querySelector(".canvas svg"), section.querySelector("h2").textContent)))));
+    done(dculab.svgText(section.querySelector(".canvas svg"),
+      { title: section.querySelector("h2").textContent, caption: section.querySelector(".caption").textContent })))));
 })"""
 
 
@@ -57,7 +58,7 @@ def adaptive(light, dark, made_by):
 
 
 def said(svg):
-    """What a picture shows, wherever its marks stand: its heading, the command and the values of all marks."""
+    """What a picture shows, wherever its marks stand: its heading, what it is about, the command and the values of all marks."""
     root = ElementTree.fromstring(svg)
     return [element.text for element in root.iter() if element.tag in (f"{{{SVG}}}title", f"{{{SVG}}}desc")]
 

@@ -1,7 +1,7 @@
 """Do the charts agree with the program's answer: on what has no room in memory, on the block size that it recommends, on how
 far figures are off, and where no setting meets the SLO?"""
 
-from page_checks import data_of
+from page_checks import data_of, text_of
 
 HEADS, BLOCK = "model.num_key_value_heads", "kv_cache.block_size"
 
@@ -65,3 +65,12 @@ def check_missed_search(browser, result):
     assert "max_num_seqs · max_num_batched_tokens · block size" in text, text
     met = sum(point["meets_constraints"] for point in result["served_points"])
     assert f"{met} of the {len(points)} points meet the search's constraints" in text, text
+
+
+def check_other_model(browser, result):
+    """Another model than the scenario's: no heading has the old one, and each chart names what was predicted."""
+    assert "llama" not in text_of(browser, "h1").lower() + text_of(browser, "title").lower(), result["question"]
+    about = "qwen3-8b on z100, 16 sequences of 2048 tokens, f16"
+    assert text_of(browser, "#about") == about, text_of(browser, "#about")
+    caption = text_of(browser, "#roofline .caption")
+    assert caption == "qwen3-8b on z100, prefill and decode, 16 sequences of 2048 tokens, f16", caption

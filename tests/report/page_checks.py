@@ -84,8 +84,10 @@ MENUS = """(() => {
 })()""".replace("MISPLACED", MISPLACED).replace("CROSSED", CROSSED).replace("UNNAMED", UNNAMED)
 
 EXPORTS = """Array.from(document.querySelectorAll("#charts section")).filter(each => each.querySelector(".canvas svg"))
-  .map(each => [each.id, dculab.svgText(each.querySelector(".canvas svg"), each.querySelector("h2").textContent),
-                each.querySelectorAll(".canvas .mark").length, getComputedStyle(document.body).backgroundColor])"""
+  .map(each => [each.id, dculab.svgText(each.querySelector(".canvas svg"),
+                  { title: each.querySelector("h2").textContent, caption: each.querySelector(".caption").textContent }),
+                each.querySelectorAll(".canvas .mark").length, getComputedStyle(document.body).backgroundColor,
+                each.querySelector(".caption").textContent])"""
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -114,12 +116,14 @@ def check_layout(browser, path, size, scheme, sections):
 
 def check_exports(browser):
     """Each chart of the open page as a file: XML that stands alone, with every mark in it and what it says, no style of
-    the page, and its heading on the background of the theme that is shown."""
-    for section, text, count, background in browser.evaluate(EXPORTS):
+    the page, and its heading and what it is about on the background of the theme that is shown."""
+    for section, text, count, background, caption in browser.evaluate(EXPORTS):
         root = ElementTree.fromstring(text)
         assert root.tag == NAMESPACE + "svg", section
         assert "var(--" not in text and "class=" not in text and "url(" not in text, section
         assert root[0].get("fill") == background != root[1].get("fill"), (section, root[1].text, background)
+        texts = [each.text for each in root if each.tag == NAMESPACE + "text"]
+        assert " ".join(texts[1:]).startswith(caption), (section, texts, caption)
         drawn = [each for each in root.iter() if each.tag in (NAMESPACE + "path", NAMESPACE + "rect")]
         assert len(drawn) >= count > 0, (section, len(drawn), count)
         assert len(root.findall(f".//{NAMESPACE}title")) > count, section
@@ -185,3 +189,7 @@ def data_of(browser, selector):
     return browser.evaluate(f"""Array.from(document.querySelectorAll({json.dumps(selector)}), mark =>
       ({{datum: mark.__data__, transform: mark.getAttribute("transform"),
          box: ["x", "y", "width", "height"].map(each => Number(mark.getAttribute(each)))}}))""")
+
+
+def text_of(browser, selector):
+    return browser.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")

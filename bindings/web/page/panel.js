@@ -7,7 +7,7 @@ import { opsOf } from "./sections.js";
 const frameOf = () => {
   const place = html("div", { class: "canvas" }), caption = html("span", {});
   const button = (text, save) =>
-    html("button", { type: "button", class: "download", click: () => save(place.firstChild, caption.textContent, "dculab") }, text);
+    html("button", { type: "button", class: "download", click: () => save(place.firstChild, { title: caption.textContent }, "dculab") }, text);
   const buttons = html("span", {}, button("SVG", saveSvg), " ", button("PNG", savePng));
   return { element: html("figure", {}, html("figcaption", {}, caption, buttons), place), place, caption };
 };

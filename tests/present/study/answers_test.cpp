@@ -32,9 +32,16 @@ const std::string kRequests = "model: llama-2-7b\nworkload: {requests: 12, promp
   return config::read_scenario("s.yaml", config::parse_value("s.yaml", text));
 }
 
+// Of a scenario that another one is followed by.
+[[nodiscard]] config::Scenario following() {
+  config::Scenario scenario = scenario_of(kStep + "machine: z100\n");
+  scenario.question = "And then?";
+  return scenario;
+}
+
 [[nodiscard]] Report studied(const std::string& yaml, double within = 0) {
   const config::Scenario scenario = scenario_of(yaml);
-  Report report = study_report(scenario.question);
+  Report report = study_report(scenario);
   add_study_answer(scenario, study::answer_study(scenario, scenario.machines, within), report);
   return report;
 }
@@ -155,7 +162,7 @@ TEST_CASE("a search has its best points, or those of its front") {
         scenario_of(kStep + "machine: z100\nsweep: {kv_cache.block_size: [1, 16, 64]}\n" + more);
     const study::SweepSpace space(scenario);
     const study::SearchSummary summary = study::search(space, {.threads = 1}, {});
-    Report report = study_report(scenario.question);
+    Report report = study_report(scenario);
     report_search(space, summary, study::answer_search(space, summary, {.threads = 1}, {}), report);
     return report;
   };
@@ -207,7 +214,7 @@ TEST_CASE("several studies, and those that follow one, are told apart by their q
   Report all = studies_report();
   const std::string steps = kStep + "machine: z100\nsweep: {kv_cache.block_size: [16, 64]}\n";
   Report first = studied(steps);
-  add_follower("And then?", {"a note"}, studied(steps), first);
+  add_follower(following(), {"a note"}, studied(steps), first);
   add_study(std::move(first), all);
   add_study(studied(steps), all);
   const CsvTable csv = rows_of(all);
@@ -238,7 +245,7 @@ TEST_CASE("a conclusion says what each machine would take, and what has no room 
       ContainsSubstring(". Every step waits for DRAM; its bandwidth is 1.02 TB/s on z100, 896 GB/s on k100-ai."));
 
   Report after = studied(kStep + "machine: z100\nsweep: {kv_cache.block_size: [16, 64]}\n");
-  add_follower("And then?", {}, std::move(report), after);
+  add_follower(following(), {}, std::move(report), after);
   CHECK(after.json["conclusion"].size() == 2);
   CHECK(after.json["conclusion"][1] == sentence);
   CHECK(test::document_errors(after) == std::vector<std::string>{});
