@@ -7,7 +7,8 @@ const digits = (value, count = 3) => {
   if (value === 0) return "0";
   const magnitude = Math.abs(value);
   if (magnitude >= 1e6 || magnitude < 1e-3) return value.toExponential(count - 1).replace("e+", "e");
-  const decimals = Math.max(0, count - 1 - Math.floor(Math.log10(magnitude)));
+  const rounded = Number(magnitude.toPrecision(count)); // 0.9995 becomes 1.00
+  const decimals = Math.max(0, count - 1 - Math.floor(Math.log10(rounded)));
   return formats[decimals].format(Number(value.toFixed(decimals)));
 };
 

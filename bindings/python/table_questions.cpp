@@ -39,8 +39,11 @@ Work read_intensity(nb::dict given) {
   keywords.take_count("batch", question.batch);
   keywords.take("layer", question.layer);
   question.dtype = take_dtype(keywords, "dtype");
+  keywords.take("machine", question.machines);
   keywords.refuse_others();
-  if (phase != "prefill" && phase != "decode") throw InputError("phase", "is prefill or decode");
+  question.both_phases = phase == "both";
+  if (phase != "prefill" && phase != "decode" && !question.both_phases)
+    throw InputError("phase", "is prefill, decode or both");
   question.phase = phase == "decode" ? Phase::decode : Phase::prefill;
   return [question](const Progress&) { return present::intensity_report(question, study::layer_intensity(question)); };
 }

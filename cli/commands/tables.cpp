@@ -37,9 +37,11 @@ struct TableChoices {
       .model = choices.model,
       .layer = choices.layer,
       .phase = choices.phase == "decode" ? Phase::decode : Phase::prefill,
+      .both_phases = choices.phase == "both",
       .tokens = choices.tokens,
       .batch = choices.batch,
-      .dtype = parse_dtype_option("--dtype", choices.dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4")};
+      .dtype = parse_dtype_option("--dtype", choices.dtype, "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8 or int4"),
+      .machines = choices.machines};
   return present::intensity_report(question, study::layer_intensity(question));
 }
 
@@ -106,9 +108,15 @@ void add_tables(CLI::App& app) {
   const auto [intensity, intensity_choices] =
       add("intensity", "FLOP, bytes and FLOP/byte of every op of a layer", report_intensity);
   add_report_options(*intensity, intensity_choices->output);
-  add_examples(*intensity, {"dculab tables intensity --model llama-3-8b --phase decode --tokens 2048"});
-  intensity->add_option("--phase", intensity_choices->phase, "prefill or decode")
-      ->check(CLI::IsMember({"prefill", "decode"}));
+  add_examples(*intensity, {"dculab tables intensity --model llama-3-8b --phase decode --tokens 2048",
+                            "dculab tables intensity --model llama-2-7b --lecture --phase both --machine z100 k100-ai "
+                            "--report intensity.html"});
+  intensity->add_option("--phase", intensity_choices->phase, "prefill, decode or both")
+      ->check(CLI::IsMember({"prefill", "decode", "both"}));
+  reads(intensity->add_option("--machine", intensity_choices->machines,
+                              "Machines whose ridge point, peak FLOP/s / bandwidth, is asked for: files, or names under "
+                              "hwmodels"),
+        study::try_find_machine);
   intensity->add_option("--dtype", intensity_choices->dtype, "Of weights, activations and KV");
   intensity->add_option("--layer", intensity_choices->layer, "Of which layer, where they differ: 0 is the first")
       ->check(at_least(0));

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "config/weight_format_text.hpp"
 #include "core/dtype.hpp"
 #include "present/output/field_json.hpp"
 #include "present/values/machine_figures.hpp"
@@ -20,6 +21,10 @@ struct ReportedIntensity {
   const study::IntensityQuestion& question;
   const study::IntensityAnswer& answer;
 };
+
+[[nodiscard]] inline const char* phase_word(const study::IntensityQuestion& question) {
+  return question.both_phases ? "both" : question.phase == Phase::decode ? "decode" : "prefill";
+}
 
 struct FootprintRow {
   const sim::Footprint& row;
@@ -52,6 +57,8 @@ struct FieldList<sim::IntensityRow> {
   static constexpr std::string_view doc =
       "An op of a layer, which reads its inputs from memory and writes its output there.";
   static constexpr auto fields = std::tuple(
+      field("phase", "of the step", one_of("decode", "prefill"),
+            [](const Row& row) { return row.phase == Phase::decode ? "decode" : "prefill"; }),
       field("number", "in the lecture's table", &Row::number), field("op", "its name", &Row::op),
       field("computation", "as the lecture writes it", &Row::computation),
       field("flops", "arithmetic; 2 for a multiply-add", &Row::flops), field("bytes", "read and written", &Row::bytes),
@@ -63,23 +70,49 @@ struct FieldList<sim::IntensityRow> {
 };
 
 template <>
+struct FieldList<study::RidgePoint> {
+  using Ridge = study::RidgePoint;
+  static constexpr std::string_view id = "ridge";
+  static constexpr std::string_view doc = "Where a machine's limit goes over from its memory to its arithmetic.";
+  static constexpr auto fields = std::tuple(
+      field("machine", "its name", &Ridge::machine),
+      field("dtype", "that it multiplies", names_up_to<Dtype::fp4>(), [](const Ridge& each) { return name(each.dtype); }),
+      field("flop_per_second", "peak arithmetic in it", &Ridge::peak),
+      field("bytes_per_second", "peak bandwidth of DRAM", &Ridge::bandwidth),
+      field("intensity", "one divided by the other", [](const Ridge& each) { return each.intensity(); }));
+};
+
+template <>
 struct FieldList<present::ReportedIntensity> {
   using Self = present::ReportedIntensity;
   static constexpr std::string_view id = "intensity";
   static constexpr std::string_view doc = "Arithmetic intensity of the ops of one layer.";
   static constexpr std::string_view csv_rows = "rows";
+
+  [[nodiscard]] static std::vector<sim::IntensityRow> rows(const Self& reported) {
+    std::vector<sim::IntensityRow> all = reported.answer.table.rows;
+    if (const auto& decode = reported.answer.decode) all.insert(all.end(), decode->rows.begin(), decode->rows.end());
+    return all;
+  }
+
   static constexpr auto fields = std::tuple(
       field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
-      field("phase", "of the step", one_of("decode", "prefill"),
-            [](const Self& reported) { return reported.question.phase == Phase::decode ? "decode" : "prefill"; }),
+      field("phase", "of the step, or both", one_of("decode", "prefill", "both"),
+            [](const Self& reported) { return present::phase_word(reported.question); }),
       field("tokens", "of a prompt, or cached so far", unit::tokens,
             [](const Self& reported) { return reported.question.tokens; }),
       field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.batch; }),
       field("dtype", "of weights, activations and KV", names_up_to<Dtype::fp4>(),
             [](const Self& reported) { return name(reported.question.dtype); }),
-      field("rows", "op by op",
-            [](const Self& reported) -> const std::vector<sim::IntensityRow>& { return reported.answer.table.rows; }),
-      field("total", "of the layer", [](const Self& reported) { return reported.answer.table.total; }));
+      field("rows", "op by op; of both phases those of prefill first", &rows),
+      field("total", "of the layer; of both phases that of prefill",
+            [](const Self& reported) { return reported.answer.table.total; }),
+      field("decode_total", "of the layer, where both phases are asked for",
+            [](const Self& reported) {
+              return when(reported.answer.decode.has_value(), [&] { return reported.answer.decode->total; });
+            }),
+      field("ridges", "of the machines asked for",
+            [](const Self& reported) { return unless_empty(reported.answer.ridges); }));
 };
 
 template <>
@@ -144,6 +177,10 @@ struct FieldList<present::ReportedFootprint> {
       field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.request.batch; }),
       field("max_position_embeddings", "the model's longest context", unit::tokens,
             [](const Self& reported) { return reported.answer.model.max_position_embeddings; }),
+      field("weights", "their format",
+            [](const Self& reported) { return config::weight_format_text(reported.answer.weights); }),
+      field("kv_cache_dtype", "format of K and V", names_up_to<Dtype::fp4>(),
+            [](const Self& reported) { return name(reported.question.request.kv_cache_dtype); }),
       field("weight_bytes", "of everything", [](const Self& reported) { return reported.answer.own.weight_bytes; }),
       field("kv_bytes", "of all sequences", [](const Self& reported) { return reported.answer.own.kv_bytes; }),
       field("kv_bytes_in_windows", "of these, where what has left the windows of layers is freed",

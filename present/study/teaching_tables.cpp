@@ -11,13 +11,26 @@
 namespace dculab::present {
 namespace {
 
-void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_total) {
+void add_intensity_row(Table& table, const sim::IntensityRow& row, bool is_total) {
   const std::string formula = row.formula == sim::LectureFormula::none ? "" : std::string(sim::text(row.formula));
   const bool moves = row.intensity.has_value();
-  report.tables.front().rows.push_back({is_total ? "" : std::to_string(row.number), std::string(row.op),
-                                        std::string(row.computation), moves ? number(row.flops.value(), 4) : "-",
-                                        moves ? config::short_text(row.bytes) : "-",
-                                        moves ? number(row.intensity->value(), 4) : "-", formula});
+  table.rows.push_back({is_total ? "" : std::to_string(row.number), std::string(row.op), std::string(row.computation),
+                        moves ? number(row.flops.value(), 4) : "-", moves ? config::short_text(row.bytes) : "-",
+                        moves ? number(row.intensity->value(), 4) : "-", formula});
+}
+
+[[nodiscard]] Table intensity_rows(const sim::IntensityTable& all) {
+  Table table;
+  table.columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
+  for (const sim::IntensityRow& row : all.rows) add_intensity_row(table, row, false);
+  add_intensity_row(table, all.total, true);
+  return table;
+}
+
+[[nodiscard]] std::string ridge_text(const study::RidgePoint& ridge) {
+  return "Ridge of " + ridge.machine + ": " + number(ridge.intensity().value()) + " FLOP/byte (" +
+         config::short_text(ridge.peak) + " in " + std::string(name(ridge.dtype)) + " / " +
+         config::short_text(ridge.bandwidth) + "); an op with less waits for memory.";
 }
 
 [[nodiscard]] std::string attention_text(const LayerKind& layer) {
@@ -41,9 +54,10 @@ void add_intensity_row(Report& report, const sim::IntensityRow& row, bool is_tot
   const LayerKind& layer = model.layer(question.layer);
   const std::string label = kind_label(model, model.layers[static_cast<std::size_t>(question.layer)]);
   const bool decodes = question.phase == Phase::decode;
+  const std::string step = question.both_phases ? "prefill and decode" : decodes ? "decode" : "prefill";
   return model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " +
-         (decodes ? "decode" : "prefill") + ", L = " + std::to_string(question.tokens) +
-         (decodes ? " tokens cached" : " tokens") + ", batch " + std::to_string(question.batch) + ", " +
+         step + ", L = " + std::to_string(question.tokens) +
+         (decodes && !question.both_phases ? " tokens cached" : " tokens") + ", batch " + std::to_string(question.batch) + ", " +
          std::string(name(question.dtype)) + "; D = " + std::to_string(model.hidden_size) + ", " +
          attention_text(layer);
 }
@@ -94,15 +108,19 @@ void add_latent_row(Report& report, const sim::LatentForms& row) {
 Report intensity_report(const study::IntensityQuestion& question, const study::IntensityAnswer& answer) {
   const ModelShape& model = answer.model;
   Report report = report_of("dculab/tables-intensity/1", ReportedIntensity{question, answer});
-  report.tables.emplace_back();
   report.heading = {intensity_heading(question, model)};
-  report.tables.front().columns = {"no", "op", "computation", "FLOP", "bytes", "FLOP/byte", "the lecture's formula"};
-  for (const sim::IntensityRow& row : answer.table.rows) add_intensity_row(report, row, false);
-  add_intensity_row(report, answer.table.total, true);
+  report.tables.push_back(intensity_rows(answer.table));
+  if (answer.decode) {
+    report.tables.front().title = "Prefill";
+    report.tables.push_back(intensity_rows(*answer.decode));
+    report.tables.back().title = "Decode of one token more";
+  }
   add_warnings(report, model.notes);
-  report.tables.front().notes = {
+  std::vector<std::string>& notes = report.tables.back().notes;
+  notes = {
       "One multiply-add is 2 FLOP. Every op reads its inputs from memory and writes its output there, scores included;",
       "what a fused kernel moves is `dculab predict`."};
+  for (const study::RidgePoint& ridge : answer.ridges) notes.push_back(ridge_text(ridge));
   return report;
 }
 

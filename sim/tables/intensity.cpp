@@ -101,6 +101,8 @@ class TableBuilder {
 
   [[nodiscard]] IntensityTable finish() {
     table_.total.op = "layer";
+    table_.total.phase = sizes_.phase;
+    for (IntensityRow& row : table_.rows) row.phase = sizes_.phase;
     table_.total.intensity = table_.total.flops / table_.total.bytes;
     return std::move(table_);
   }

@@ -32,6 +32,7 @@ struct IntensityRow {
   Bytes bytes;                                    // 0 for a view: partition, merge, concatenation move nothing
   std::optional<FlopsPerByte> intensity;          // nothing for a view
   LectureFormula formula = LectureFormula::none;  // that this row obeys
+  Phase phase = Phase::prefill;
 };
 
 struct IntensityTable {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"
+#include "sim/compute/peak.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/tables/lecture.hpp"
 #include "study/scenario/locate.hpp"
@@ -33,6 +34,11 @@ namespace {
   return {machine.name, machine.dram().size, capacity.kv_budget};
 }
 
+[[nodiscard]] RidgePoint ridge_point(const sim::Machine& machine, Dtype dtype) {
+  const sim::MultiplyFormat format = sim::multiply_format(machine, dtype);
+  return {machine.name, format.dtype, sim::highest_rate(format.peak), machine.dram().bandwidth};
+}
+
 }  // namespace
 
 IntensityAnswer layer_intensity(const IntensityQuestion& question) {
@@ -40,8 +46,13 @@ IntensityAnswer layer_intensity(const IntensityQuestion& question) {
   const ModelShape& model = answer.model;
   if (question.layer >= model.num_layers())
     throw InputError("--layer: " + model.name + " has layers 0 to " + std::to_string(model.num_layers() - 1));
-  answer.table =
-      sim::intensity_table(model, question.layer, question.phase, question.tokens, question.batch, question.dtype);
+  const auto table_of = [&](Phase phase) {
+    return sim::intensity_table(model, question.layer, phase, question.tokens, question.batch, question.dtype);
+  };
+  answer.table = table_of(question.both_phases ? Phase::prefill : question.phase);
+  if (question.both_phases) answer.decode = table_of(Phase::decode);
+  for (const std::string& name : question.machines)
+    answer.ridges.push_back(ridge_point(resolve_machine(name), question.dtype));
   return answer;
 }
 

@@ -24,14 +24,28 @@ struct IntensityQuestion {
   TableModel model;
   int layer = 0;
   Phase phase = Phase::prefill;
-  int tokens = 2048;  // prompt length, or tokens cached so far
+  bool both_phases = false;  // prefill, then decode
+  int tokens = 2048;         // prompt length, or tokens cached so far
   int batch = 1;
-  Dtype dtype = Dtype::f16;  // of weights, activations and KV
+  Dtype dtype = Dtype::f16;             // of weights, activations and KV
+  std::vector<std::string> machines{};  // whose ridge points are asked for: names or files
+};
+
+// From which arithmetic intensity on a machine's arithmetic is the limit, not its memory: a corner of its roofline.
+struct RidgePoint {
+  std::string machine;
+  Dtype dtype = Dtype::f16;  // that it multiplies
+  FlopsPerSecond peak;
+  BytesPerSecond bandwidth;  // of DRAM
+
+  [[nodiscard]] FlopsPerByte intensity() const { return peak / bandwidth; }
 };
 
 struct IntensityAnswer {
   ModelShape model;
-  sim::IntensityTable table;
+  sim::IntensityTable table;                   // of the phase, or of prefill
+  std::optional<sim::IntensityTable> decode{};  // of both phases
+  std::vector<RidgePoint> ridges{};
 };
 
 // Throws InputError for a model that cannot be had so, or has no such layer.

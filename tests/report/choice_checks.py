@@ -4,7 +4,7 @@ server? And does the page of `recommend` begin with what to do?"""
 import math
 
 from page_checks import axis, data_of
-from step_checks import HALF_A_PIXEL, at, place
+from step_checks import ALL, HALF_A_PIXEL, at, check_first_roofline, choose, place
 
 
 def check_footprint(browser, result):
@@ -37,11 +37,29 @@ def check_intensity(browser, result):
     assert [each["datum"]["intensity"] for each in data_of(browser, "#intensity .layer")] == [result["total"]["intensity"]]
 
 
+def check_both_intensities(browser, result):
+    """Two dots for each op and for the layer, on one axis with the ridge of each machine."""
+    shown = [(row["phase"], row["op"], row["intensity"]) for row in result["rows"] if row["intensity"]]
+    shown += [(total["phase"], "the layer", total["intensity"]) for total in (result["total"], result["decode_total"])]
+    marks, x = data_of(browser, "#intensity .mark"), axis(browser, "intensity", "x")
+    assert sorted((mark["datum"]["phase"], mark["datum"]["op"], mark["datum"]["intensity"]) for mark in marks) == sorted(shown)
+    for mark in marks:
+        assert abs(at(mark["transform"])[0] - place(x, mark["datum"]["intensity"], True)) < HALF_A_PIXEL
+    ridges = [each["datum"]["intensity"] for each in data_of(browser, "#intensity .ridge")]
+    assert ridges == [ridge["flop_per_second"] / ridge["bytes_per_second"] for ridge in result["ridges"]] and len(ridges) == 2
+    drawn = browser.evaluate("""Array.from(document.querySelectorAll("#intensity .canvas text"), text => text.textContent)""")
+    assert "1.00" in drawn and "1.000" not in drawn, drawn
+    assert {f"{ridge['machine']} {ridge['intensity']:.3g}" for ridge in result["ridges"]} <= set(drawn), drawn
+
+
 def check_phases(browser, result):
     """Both phases in one drawing, at DRAM alone; each is a view of its own too."""
     options = browser.evaluate("""Array.from(document.querySelector("#roofline select[data-choice='phase']").options,
       option => option.value)""")
     assert options == ["prefill and decode", "prefill", "decode"], options
+    check_first_roofline(browser, result["machines"][0]["points"], result["machine_facts"]["k100-ai"])
+    assert {each["datum"]["level"] for each in data_of(browser, "#roofline .level")} == {"DRAM"}
+    choose(browser, "roofline", "shown", ALL)
     marks = data_of(browser, "#roofline .mark")
     expected = {(point["choices"]["workload.phase"], op["op"]): (op["flops"] / op["bytes"]["DRAM"], op["flops"] / op["seconds"])
                 for point in result["machines"][0]["points"] for op in point["ops"]

@@ -142,11 +142,12 @@ def intensity(
     layer: int = 0,
     dtype: str = "f16",
     lecture: bool = False,
+    machine: PathLike | Sequence[PathLike] | None = None,
 ) -> answers.TablesIntensityAnswer:
     """FLOP, bytes and FLOP/byte of every op of a layer.
 
-    `tokens`: of the prompt, or cached so far; `dtype`: of weights, activations and KV; `lecture`: MHA and a plain MLP
-    of width 4D.
+    `phase`: "prefill", "decode" or "both"; `tokens`: of the prompt, or cached so far; `dtype`: of weights, activations
+    and KV; `lecture`: MHA and a plain MLP of width 4D; `machine`: whose ridge points are asked for.
     """
     thing = model_of(model)
     return ask(
@@ -159,6 +160,7 @@ def intensity(
         layer=layer,
         dtype=dtype,
         lecture=lecture,
+        machine=file_names(machine),
     )
 
 

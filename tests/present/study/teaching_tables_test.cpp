@@ -23,6 +23,22 @@ TEST_CASE("an intensity table names its layer, numbers its rows and ends with th
   CHECK(report.json["phase"] == "decode");
 }
 
+TEST_CASE("both phases are two tables and one list of rows, beside the ridge of each machine") {
+  const study::IntensityQuestion question{
+      .model = {.name = "llama-2-7b", .lecture = true}, .both_phases = true, .machines = {"z100", "k100-ai"}};
+  const Report report = intensity_report(question, study::layer_intensity(question));
+  CHECK(test::document_errors(report) == std::vector<std::string>{});
+  REQUIRE(report.tables.size() == 2);
+  const Json& rows = report.json["rows"];
+  CHECK(report.tables[0].rows.size() + report.tables[1].rows.size() == rows.size() + 2);
+  CHECK(rows.front()["phase"] == "prefill");
+  CHECK(rows.back()["phase"] == "decode");
+  CHECK(report.json["phase"] == "both");
+  CHECK(report.json["total"]["intensity"].get<double>() > 600 * report.json["decode_total"]["intensity"].get<double>());
+  CHECK(report.json["ridges"][0]["intensity"].get<double>() == Approx(21.6e12 / 1.024e12));
+  CHECK_THAT(report.tables.back().notes.back(), ContainsSubstring("Ridge of k100-ai: 214 FLOP/byte"));
+}
+
 TEST_CASE("a footprint marks the model's own row, and says where MLA has none") {
   study::FootprintQuestion question{
       .model = {.name = "llama-3-8b"}, .weights = WeightFormat{Dtype::f16}, .request = {.tokens = 1000, .batch = 2}};
