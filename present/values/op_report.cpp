@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "lower/lower.hpp"
+#include "sim/compute/peak.hpp"
+
 namespace dculab::present {
 
 std::string op_label(const Op& op, const ModelShape& model) {
@@ -49,7 +52,9 @@ std::vector<PricedOp> priced_ops(const StepPlan& plan, const sim::StepPrice& pri
   std::vector<PricedOp> ops;
   for (std::size_t index = 0; index < plan.ops.size(); ++index) {
     const Op& op = plan.ops[index];
-    ops.push_back({op, price.ops[index], machine, several && op.stage == Stage::layer});
+    const lower::Launch launch = lower::lower(op, plan, machine, machine.stack.kernels);
+    const FlopsPerSecond peak = sim::peak_of(machine, launch.arithmetic);
+    ops.push_back({op, price.ops[index], machine, peak, several && op.stage == Stage::layer});
   }
   return ops;
 }

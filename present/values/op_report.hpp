@@ -21,6 +21,7 @@ struct PricedOp {
   const Op& op;
   const sim::OpPrice& price;
   const sim::Machine& machine;
+  FlopsPerSecond peak;    // of the instructions that do its arithmetic
   bool has_kind = false;  // it is a layer's, and the model has several kinds of layers
 
   // By the name of the memory level.
@@ -55,6 +56,8 @@ struct FieldList<present::PricedOp> {
       field("bound", "what limits it: compute, latency, launch, exchange, or the name of a memory level",
             [](const Op& each) { return sim::name(each.price.bound, each.machine); }),
       field("flops", "arithmetic; 2 for a multiply-add", [](const Op& each) { return each.op.flops * each.op.count; }),
+      field("peak_flop_per_second", "of the machine's instructions that do its arithmetic, where it has any",
+            [](const Op& each) { return when(each.op.flops > FlopCount(), [&] { return each.peak; }); }),
       field("bytes", "that reach each memory level", &Op::bytes),
       field("hit_rate", "of those, by memory level; 1 in the last", unit::share, &Op::hit_rates),
       field("terms_seconds",

@@ -47,13 +47,13 @@ ComputeTime compute_time(const Machine& machine, const Op& op, const lower::Laun
   const Arithmetic& work = launch.arithmetic;
   const double busy_share = parallel.busy_units() * filled_share(machine, work, parallel) / machine.compute_units;
   if (work.pipe == Pipe::elementwise) {
-    const FlopsPerSecond peak = machine.peaks.at(Dtype::f32).vector;
+    const FlopsPerSecond peak = peak_of(machine, work);
     const Seconds beside = vector_instructions(machine, work, Dtype::f32) / vector_lanes(machine);
     const Seconds flops = op.flops / (peak * machine.stack.reached.elementwise_compute);
     return {(flops + beside) / busy_share, op.flops / peak};
   }
   const MultiplyFormat format = multiply_format(machine, work.multiplied_in);
-  const Seconds floor = op.flops / (work.has_matrix_instructions ? highest_rate(format.peak) : format.peak.vector);
+  const Seconds floor = op.flops / peak_of(machine, work);
   if (const auto rate = launch.product ? matmul_rate(machine, *launch.product) : std::nullopt) {
     const FlopsPerSecond reached = std::min(*rate, highest_rate(format.peak)) * machine.stack.reached.matmul_compute;
     return {op.flops / (reached * busy_share), floor};

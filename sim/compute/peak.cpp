@@ -42,6 +42,12 @@ MultiplyFormat multiply_format(const Machine& machine, Dtype wanted) {
   }
 }
 
+FlopsPerSecond peak_of(const Machine& machine, const lower::Arithmetic& work) {
+  if (work.pipe == lower::Pipe::elementwise) return machine.peaks.at(Dtype::f32).vector;
+  const Peak peak = multiply_format(machine, work.multiplied_in).peak;
+  return work.has_matrix_instructions ? highest_rate(peak) : peak.vector;
+}
+
 FlopsPerSecond vector_lanes(const Machine& machine) { return machine.peaks.at(Dtype::f32).vector / 2.0; }
 
 FlopsPerSecond packed_lanes(const Machine& machine, const MultiplyFormat& format) {

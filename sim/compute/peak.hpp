@@ -6,6 +6,7 @@
 
 #include "core/dtype.hpp"
 #include "core/units.hpp"
+#include "lower/launch.hpp"
 #include "sim/hardware/machine.hpp"
 
 namespace dculab::sim {
@@ -19,6 +20,9 @@ struct MultiplyFormat {
 
 // Of the vector units or the matrix cores.
 [[nodiscard]] FlopsPerSecond highest_rate(const Peak& peak);
+
+// Of the fastest instructions that do an op's arithmetic.
+[[nodiscard]] FlopsPerSecond peak_of(const Machine& machine, const lower::Arithmetic& work);
 
 // Vector instructions per value, in lanes: an FMA on F32 is one instruction and two FLOP.
 [[nodiscard]] FlopsPerSecond vector_lanes(const Machine& machine);

@@ -13,9 +13,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "picture"))
 from browser import DESKTOP, PHONE, Browser  # noqa: E402
-from answer_checks import check_missed_search, check_room, check_sensitivities, check_shares
-from choice_checks import check_blocks, check_fleet, check_footprint, check_intensity, check_phases, check_serving_search
-from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of
+from answer_checks import check_missed_search, check_other_model, check_room, check_sensitivities, check_shares
+from choice_checks import (check_blocks, check_both_intensities, check_fleet, check_footprint, check_intensity, check_phases,
+                           check_serving_search)
+from page_checks import axis, check_download, check_exports, check_keyboard, check_layout, check_theme, data_of, text_of
 from pair_checks import check_compare, check_measured, check_served, check_validate
 from step_checks import HALF_A_PIXEL, at, check_bars, check_hit_rates, check_roofline, place
 from written_commands import (measured_command, missed_search_command, prefill_command, search_command, served_command,
@@ -38,7 +39,10 @@ COMMANDS = {
     "footprint": ["tables", "footprint", "--model", "llama-3-8b", "--tokens", "2000", "--batch", "16", "--machine", "z100",
                   "k100-ai"],
     "intensity": ["tables", "intensity", "--model", "llama-3-8b", "--phase", "decode", "--lecture"],
+    "intensities": ["tables", "intensity", "--model", "llama-2-7b", "--lecture", "--phase", "both", "--machine", "z100",
+                    "k100-ai"],
     "phases": ["study", "tutorial/prefill_and_decode"],
+    "other_model": ["study", "tutorial/prefill_and_decode", "--model", "qwen3-8b", "--machine", "z100"],
     "blocks": ["study", "block_size", "--set", "machines=[a100-80gb-sxm]", "--stack", "vllm"],
     "fleet": ["recommend", "--model", "llama-3-8b", "--machine", "k100-ai", "--stack", "vllm", "--requests-per-second", "5",
               "--devices", "2", "--ttft", "2 s", "--tpot", "60 ms"],
@@ -55,6 +59,8 @@ SECTIONS = {
     "recommend": ["throughput-latency", "decisions", "assumptions"],
     "footprint": ["kv-footprint"],
     "intensity": ["intensity"],
+    "intensities": ["intensity"],
+    "other_model": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "assumptions"],
     "phases": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "assumptions"],
     "blocks": ["roofline", "time-by-op", "time-by-bound", "hit-rates", "heat-map", "block-size", "assumptions"],
     "fleet": ["throughput-latency", "decisions", "assumptions"],
@@ -79,6 +85,7 @@ def write(command, page):
 
 
 def check_predict(browser, result):
+    assert text_of(browser, "h1").startswith("llama-3-8b on z100: decode, batch 16, context 2048, ")
     check_roofline(browser, result, result["machine_facts"]["z100"])
     check_bars(browser, result)
     check_hit_rates(browser, result)
@@ -245,7 +252,7 @@ CHECKS = {"predict": check_predict, "last_level": check_last_level, "study": che
           "simulate": check_simulate, "preemptions": check_preemptions,
           "recommend": check_recommend, "measured": check_measured, "validate": check_validate, "search": check_search,
           "served": check_served, "prefill": check_prefill, "footprint": check_footprint, "intensity": check_intensity,
-          "phases": check_both_phases,
+          "intensities": check_both_intensities, "phases": check_both_phases, "other_model": check_other_model,
           "blocks": check_blocks, "fleet": check_fleet, "serving_search": check_serving_search,
           "missed_search": check_missed_search}
 

@@ -5,6 +5,7 @@ import math
 from page_checks import axis, data_of
 
 HALF_A_PIXEL = 0.5
+ALL = "all ops and ceilings"
 
 
 def place(ticks, value, log):
@@ -18,7 +19,30 @@ def at(transform):
     return [float(part) for part in transform.split("(")[1].split(")")[0].split(",")]
 
 
+def choose(browser, section, choice, value):
+    browser.evaluate(f"""(() => {{ const menu = document.querySelector("#{section} select[data-choice='{choice}']");
+      menu.value = "{value}"; menu.dispatchEvent(new Event("change")); }})()""")
+
+
+def check_first_roofline(browser, steps, machine):
+    """At first only what matters: ops of 1 % of their step, DRAM and levels that bound one of them, peaks that these use."""
+    long = [op for step in steps for op in step["ops"] if op["seconds"] >= 0.01 * step["step_seconds"]]
+    shown = {mark["datum"]["op"]["op"] for mark in data_of(browser, "#roofline .mark")}
+    assert shown == {op["op"] for op in long if op["flops"] > 0}, shown
+    levels = {each["datum"]["level"] for each in data_of(browser, "#roofline .level")}
+    bounds = {op["bound"] for op in long} & {level["level"] for level in machine["memory"]}
+    assert bounds | {machine["memory"][-1]["level"]} <= levels, (levels, bounds)
+    peaks = {each["datum"]["rate"] for each in data_of(browser, "#roofline .peak")}
+    assert peaks and peaks <= {op["peak_flop_per_second"] for op in long if op["flops"] > 0}, peaks
+    (ridge,) = [each["datum"] for each in data_of(browser, "#roofline .ridge")]
+    assert ridge["y"] in peaks and math.isclose(ridge["x"] * machine["memory"][-1]["bytes_per_second"], ridge["y"])
+    named = browser.evaluate("""document.querySelector("#roofline .labels").textContent""")
+    assert "ridge: " in named and " FLOP/byte" in named, named
+
+
 def check_roofline(browser, step, machine):
+    check_first_roofline(browser, [step], machine)
+    choose(browser, "roofline", "shown", ALL)
     marks = data_of(browser, "#roofline .mark")
     expected = {(op["op"], level): (op["flops"] / size, op["flops"] / op["seconds"])
                 for op in step["ops"] if op["flops"] > 0 for level, size in op["bytes"].items()
