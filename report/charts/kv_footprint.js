@@ -163,14 +163,17 @@ const viewOf = (document) => {
   return { choices: {}, document, series, marks, rooms: lines, batch, most: most > 128 && most < longest ? most : undefined };
 };
 
-const roomSentence = ({ series, document: { batch, rooms } }) =>
-  rooms.map(({ machine, kv_bytes: bytes }) => {
+// Where the memory of a machine is full with what takes most, and with the model's own; the picture has the others.
+const roomSentence = ({ series, document }) => {
+  const { batch, rooms } = document, own = series.find(({ row }) => row === ownOf(document));
+  return rooms.map(({ machine, kv_bytes: bytes }) => {
     if (!bytes) return ` On ${machine} the weights leave no room for it.`;
-    const longest = ({ row }) => row.longest_context[machine], [first, ...others] = d3.sort(series, longest);
-    const each = (one, noun) => `${longest(one).toLocaleString("en")} ${noun}with ${one.text.split(",")[0]}`;
-    const all = [each(first, "tokens "), ...others.map((one) => each(one, ""))].join(", ");
-    return ` On ${machine}, ${counted(batch, "sequence")} ${batch === 1 ? "fits" : "fit"} up to a context of ${all}.`;
+    const longest = ({ row }) => row.longest_context[machine], first = d3.least(series, longest);
+    const shown = first === own || !own ? [first] : [first, own];
+    const ends = shown.map((each, index) => `${shortOf(each)} ${index ? "" : "ends "}at ${inWords(longest(each))}${index ? "" : " tokens"}`);
+    return ` On ${machine} ${batch === 1 ? "" : `${inWords(batch)} sequences of `}${ends.join(", ")}.`;
   }).join("");
+};
 
 // Memory that is left beside the model's own weights is a line; a kind with other weights is full elsewhere.
 const offLine = ({ series, marks, rooms }, own) => {
@@ -192,7 +195,7 @@ export const kvFootprintChart = {
       `with ${text.split(",")[0]} ${format.bytes(row.kv_bytes_per_token)}`);
     const beyond = most ? ` The model has ${inWords(most)} positions; beyond them it would need training.` : "";
     return (
-      `The KV cache of ${counted(view.batch, "sequence")} by their context. A token of ${document.model} takes ` +
+      `The KV cache of ${counted(view.batch, "sequence")} by ${view.batch === 1 ? "its" : "their"} context. A token of ${document.model} takes ` +
       `${[format.bytes(own.kv_bytes_per_token), ...other].join(", ")}.` +
       (document.rooms ? roomSentence(view) + offLine(view, own) : "") + beyond
     );

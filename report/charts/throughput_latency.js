@@ -75,7 +75,8 @@ const ofMissed = ({ points, slo }) => {
 // What the front offers.
 const ofFront = (view, fitting) => {
   const most = d3.greatest(fitting, ({ x }) => x), quickest = d3.least(fitting, ({ y }) => y), solid = front(view).length;
-  const worth = `Only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
+  const some = `Only the ${solid === 1 ? "solid point is" : `${solid} solid points are`} worth choosing.`;
+  const worth = solid < view.points.length ? some : `None of the ${solid} points is beaten in both.`;
   if (most === quickest) return `${worth} ${most.text} is best in both.`;
   return (
     `${worth} The shortest wait is that of ${quickest.text}: ${format.time(quickest.y)}. ${most.text} serves ` +

@@ -17,6 +17,12 @@ export const rowOf = (label, seconds) => {
   const parts = Object.entries(seconds).map(([bound, each]) => ({ name: `${label}: ${bound}`, bound, seconds: each }));
   return { label, parts: d3.sort(parts, (part) => -part.seconds) };
 };
+const largestOf = ({ parts }) => d3.greatest(parts, ({ seconds }) => seconds)?.bound;
+
+// The same order in every row, so that eyes can follow a bound: arithmetic, memory levels, what waits; others last.
+const order = ["compute", "DRAM", "LLC", "L3", "L2", "L1", "latency", "launch", "exchange", "host"];
+const rank = (bound) => order.indexOf(bound) + 1 || order.length + 1;
+const inOrder = (row) => ({ ...row, parts: d3.sort(row.parts, ({ bound }) => rank(bound)) });
 
 // The parts of all rows, each with where it begins and ends in its row, in seconds or as a share of it.
 const placed = (rows, shares) =>
@@ -27,7 +33,7 @@ const placed = (rows, shares) =>
   });
 
 export const timeByBound = ({ rows, legend, shares }, width = 640, title = "Time by bound") => {
-  const parts = placed(rows, shares), frame = rowsOf(rows.map((row) => row.label), width), right = 62;
+  const parts = placed(rows.map(inOrder), shares), frame = rowsOf(rows.map((row) => row.label), width), right = 62;
   const totals = rows.map((row) => d3.sum(row.parts, (part) => part.seconds)), longest = shares ? 1 : d3.max(totals) || 1;
   const end = ({ from, to }) => Math.max(to, from + longest / (width - frame.left - right)); // a pixel
   const describe = ({ name, row, bound, seconds, total }) => {
@@ -40,7 +46,7 @@ export const timeByBound = ({ rows, legend, shares }, width = 640, title = "Time
   const axis = shares ? { label: "share of the time", text: (value) => `${Math.round(100 * value)} %` } : { label: "time", text: format.time };
   return chart({
     title, width, ...frame, right,
-    legend: Array.from(d3.union(legend ?? parts.map(({ bound }) => bound)), (bound) => ({ text: bound, color: boundColor(bound) })),
+    legend: d3.sort(d3.union(legend ?? parts.map(({ bound }) => bound)), rank).map((bound) => ({ text: bound, color: boundColor(bound) })),
     x: { type: "linear", domain: [0, longest], ...axis },
     y: { ...frame.y, bare: true },
     marks: [
@@ -86,7 +92,9 @@ const viewsOf = ({ what, choices, rows }) => {
 };
 
 const mostOf = (rows) => {
-  const first = d3.groups(rows, ({ parts: [largest] }) => largest.bound);
+  const first = d3.groups(rows, largestOf);
+  if (rows.length === 2 && first.length === 2)
+    return `${rows.map((row, index) => `${row.label.replace(/^phase /, "")} ${index ? "" : "waits "}for ${largestOf(row)}`).join(", ")}.`;
   if (first.length === 1) return `In every bar most time goes to ${first[0][0]}.`;
   const counts = d3.sort(first, ([, same]) => -same.length).map(([bound, same]) => `to ${bound} in ${same.length}`);
   return `Most time goes ${counts.join(", ")} of the bars.`;
