@@ -79,11 +79,11 @@ const between = [-1, 1].flatMap((down) => [
   [-1, 0.4 * down, "end"], [1, 0.4 * down, "start"], [-0.4, down, "end"], [0.4, down, "start"], [-0.2, down, "middle"], [0.2, down, "middle"],
 ]);
 
-// Names beside their marks, the important ones first: [{x, y, text, radius, must}]. `corners`: lines leave the marks to
+// Names beside their marks, the important ones first: [{x, y, text, radius, must, away}]. `corners`: lines leave the marks to
 // their sides, so their corners come first. One that must be there may stand further away, at the end of a line; those
-// that have room beside their mark come before it.
+// that have room beside their mark come before it. With `away` another one may, too, where nothing lies.
 export const names = (room, wanted, { corners = false } = {}) => {
-  const nameOf = ({ x, y, text, radius = 4 }, anywhere) => {
+  const nameOf = ({ x, y, text, radius = 4, away: mayLead }, anywhere) => {
     const all = [text].flat(), long = Math.max(...all.map((each) => textWidth(each, size))), half = (all.length * lineHeight) / 2;
     const directions = corners ? [...oblique, ...sides] : [...sides, ...oblique];
     const place = (away) => ([right, down, anchor]) => {
@@ -96,7 +96,7 @@ export const names = (room, wanted, { corners = false } = {}) => {
       return { boxes: [box], attributes: { x: x + dx, y: y + dy, "text-anchor": anchor }, leader };
     };
     const near = directions.map(place(0)), far = (away) => [...directions, ...between].map(place(away));
-    return anywhere ? room.text(text, [...near, ...range(10, 240, 10).flatMap(far)], true) : room.text(text, near);
+    return room.text(text, anywhere || mayLead ? [...near, ...range(10, 240, 10).flatMap(far)] : near, anywhere);
   };
   const needed = wanted.filter(({ must }) => must), first = needed.map((each) => nameOf(each, false));
   const away = needed.filter((_, index) => !first[index]).map((each) => nameOf(each, true));

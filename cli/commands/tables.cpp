@@ -113,10 +113,11 @@ void add_tables(CLI::App& app) {
                             "--report intensity.html"});
   intensity->add_option("--phase", intensity_choices->phase, "prefill, decode or both")
       ->check(CLI::IsMember({"prefill", "decode", "both"}));
-  reads(intensity->add_option("--machine", intensity_choices->machines,
-                              "Machines whose ridge point, peak FLOP/s / bandwidth, is asked for: files, or names under "
-                              "hwmodels"),
-        study::try_find_machine);
+  reads(
+      intensity->add_option("--machine", intensity_choices->machines,
+                            "Machines whose ridge point, peak FLOP/s / bandwidth, is asked for: files, or names under "
+                            "hwmodels"),
+      study::try_find_machine);
   intensity->add_option("--dtype", intensity_choices->dtype, "Of weights, activations and KV");
   intensity->add_option("--layer", intensity_choices->layer, "Of which layer, where they differ: 0 is the first")
       ->check(at_least(0));

@@ -74,12 +74,13 @@ struct FieldList<study::RidgePoint> {
   using Ridge = study::RidgePoint;
   static constexpr std::string_view id = "ridge";
   static constexpr std::string_view doc = "Where a machine's limit goes over from its memory to its arithmetic.";
-  static constexpr auto fields = std::tuple(
-      field("machine", "its name", &Ridge::machine),
-      field("dtype", "that it multiplies", names_up_to<Dtype::fp4>(), [](const Ridge& each) { return name(each.dtype); }),
-      field("flop_per_second", "peak arithmetic in it", &Ridge::peak),
-      field("bytes_per_second", "peak bandwidth of DRAM", &Ridge::bandwidth),
-      field("intensity", "one divided by the other", [](const Ridge& each) { return each.intensity(); }));
+  static constexpr auto fields =
+      std::tuple(field("machine", "its name", &Ridge::machine),
+                 field("dtype", "that it multiplies", names_up_to<Dtype::fp4>(),
+                       [](const Ridge& each) { return name(each.dtype); }),
+                 field("flop_per_second", "peak arithmetic in it", &Ridge::peak),
+                 field("bytes_per_second", "peak bandwidth of DRAM", &Ridge::bandwidth),
+                 field("intensity", "one divided by the other", [](const Ridge& each) { return each.intensity(); }));
 };
 
 template <>
@@ -95,24 +96,24 @@ struct FieldList<present::ReportedIntensity> {
     return all;
   }
 
-  static constexpr auto fields = std::tuple(
-      field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
-      field("phase", "of the step, or both", one_of("decode", "prefill", "both"),
-            [](const Self& reported) { return present::phase_word(reported.question); }),
-      field("tokens", "of a prompt, or cached so far", unit::tokens,
-            [](const Self& reported) { return reported.question.tokens; }),
-      field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.batch; }),
-      field("dtype", "of weights, activations and KV", names_up_to<Dtype::fp4>(),
-            [](const Self& reported) { return name(reported.question.dtype); }),
-      field("rows", "op by op; of both phases those of prefill first", &rows),
-      field("total", "of the layer; of both phases that of prefill",
-            [](const Self& reported) { return reported.answer.table.total; }),
-      field("decode_total", "of the layer, where both phases are asked for",
-            [](const Self& reported) {
-              return when(reported.answer.decode.has_value(), [&] { return reported.answer.decode->total; });
-            }),
-      field("ridges", "of the machines asked for",
-            [](const Self& reported) { return unless_empty(reported.answer.ridges); }));
+  static constexpr auto fields =
+      std::tuple(field("model", "its name", [](const Self& reported) { return reported.answer.model.name; }),
+                 field("phase", "of the step, or both", one_of("decode", "prefill", "both"),
+                       [](const Self& reported) { return present::phase_word(reported.question); }),
+                 field("tokens", "of a prompt, or cached so far", unit::tokens,
+                       [](const Self& reported) { return reported.question.tokens; }),
+                 field("batch", "sequences", unit::count, [](const Self& reported) { return reported.question.batch; }),
+                 field("dtype", "of weights, activations and KV", names_up_to<Dtype::fp4>(),
+                       [](const Self& reported) { return name(reported.question.dtype); }),
+                 field("rows", "op by op; of both phases those of prefill first", &rows),
+                 field("total", "of the layer; of both phases that of prefill",
+                       [](const Self& reported) { return reported.answer.table.total; }),
+                 field("decode_total", "of the layer, where both phases are asked for",
+                       [](const Self& reported) {
+                         return when(reported.answer.decode.has_value(), [&] { return reported.answer.decode->total; });
+                       }),
+                 field("ridges", "of the machines asked for",
+                       [](const Self& reported) { return unless_empty(reported.answer.ridges); }));
 };
 
 template <>

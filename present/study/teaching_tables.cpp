@@ -55,11 +55,11 @@ void add_intensity_row(Table& table, const sim::IntensityRow& row, bool is_total
   const std::string label = kind_label(model, model.layers[static_cast<std::size_t>(question.layer)]);
   const bool decodes = question.phase == Phase::decode;
   const std::string step = question.both_phases ? "prefill and decode" : decodes ? "decode" : "prefill";
-  return model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " +
-         step + ", L = " + std::to_string(question.tokens) +
-         (decodes && !question.both_phases ? " tokens cached" : " tokens") + ", batch " + std::to_string(question.batch) + ", " +
-         std::string(name(question.dtype)) + "; D = " + std::to_string(model.hidden_size) + ", " +
-         attention_text(layer);
+  return model.name + ": one layer" + (label.empty() ? "" : " (" + label + ")") + ", " + step +
+         ", L = " + std::to_string(question.tokens) +
+         (decodes && !question.both_phases ? " tokens cached" : " tokens") + ", batch " +
+         std::to_string(question.batch) + ", " + std::string(name(question.dtype)) +
+         "; D = " + std::to_string(model.hidden_size) + ", " + attention_text(layer);
 }
 
 [[nodiscard]] std::string longest_text(std::int64_t tokens) {

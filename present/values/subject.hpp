@@ -1,4 +1,5 @@
-// What all figures of an answer are about, for the captions of its charts: what was asked, without what a sweep changes.
+// What all figures of an answer are about, for the captions of its charts: what was asked, without what a sweep
+// changes.
 #pragma once
 
 #include <optional>

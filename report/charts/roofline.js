@@ -117,31 +117,37 @@ const texts = (places, levels, peaks, ridge, radius) => (_index, { x, y }, _valu
   };
   const lasts = places.filter((place) => place.last), [binding, ...others] = touchedFirst(peaks, lasts, weightOfPeak);
   const first = [peakName(binding), names(room, named.filter(({ must }) => must))];
-  const corner = { x: x(ridge.x), y: y(ridge.y), radius: 5, text: `ridge: ${format.number(ridge.x)} FLOP/byte` };
+  const corner = { x: x(ridge.x), y: y(ridge.y), radius: 5, text: `ridge: ${format.number(ridge.x)} FLOP/byte`, away: true };
   const ceilings = [names(room, [corner], { corners: true }), ...others.map(peakName), ...touchedFirst(levels, lasts, weightOfLevel).map(levelName)];
   return svg("g", { class: "labels" }, first, ceilings, names(room, named.filter(({ must }) => !must)));
 };
 
-export const roofline = (view, width = 640) => {
-  const { machine, steps, domain: whole = rooflineDomain([view]) } = view;
-  const domain = width < 500 ? { ...whole, x: [whole.x[0], whole.x[1] * 3] } : whole; // so that ceilings have room for names
-  const fastest = d3.max(machine.memory, (level) => level.bytes_per_second), places = placesOf(view);
+// Where the ceilings are drawn, and the ring at the corner of DRAM and the peak that binds.
+const linesOf = (machine, places, domain) => {
+  const fastest = d3.max(machine.memory, (level) => level.bytes_per_second);
   const peaks = peaksOf(machine).map((peak) => ({ ...peak, from: Math.max(domain.x[0], peak.rate / fastest) }));
   const levels = machine.memory.map(({ level, bytes_per_second: bandwidth }) => {
     const x1 = Math.max(domain.x[0], domain.y[0] / bandwidth), y2 = peaks[0].rate;
     return { level, bandwidth, x1, y1: x1 * bandwidth, x2: y2 / bandwidth, y2 };
   });
-  const [binding] = touchedFirst(peaks, places.filter((place) => place.last), weightOfPeak), dram = levels.at(-1).bandwidth;
-  const ridge = { x: binding.rate / dram, y: binding.rate };
+  const [binding] = touchedFirst(peaks, places.filter((place) => place.last), weightOfPeak);
+  return { peaks, levels, ridge: { x: binding.rate / levels.at(-1).bandwidth, y: binding.rate } };
+};
+
+const describe = ({ op, level, x, y, step, seconds }) => ({
+  title: `${op.op}${step ? `, ${step}` : ""} at ${level}`,
+  lines: [
+    ["time", `${format.time(op.seconds)} of ${format.time(seconds)}`], ["bound", op.bound],
+    ["intensity", `${format.number(x)} FLOP/byte`], ["speed", format.flopRate(y)],
+    ["bytes", format.bytes(op.bytes[level])],
+  ],
+});
+
+export const roofline = (view, width = 640) => {
+  const { machine, steps, domain: whole = rooflineDomain([view]) } = view;
+  const domain = width < 500 ? { ...whole, x: [whole.x[0], whole.x[1] * 3] } : whole; // so that ceilings have room for names
+  const places = placesOf(view), { peaks, levels, ridge } = linesOf(machine, places, domain);
   const radius = ({ share }) => Math.sqrt((40 + 260 * share) / Math.PI);
-  const describe = ({ op, level, x, y, step, seconds }) => ({
-    title: `${op.op}${step ? `, ${step}` : ""} at ${level}`,
-    lines: [
-      ["time", `${format.time(op.seconds)} of ${format.time(seconds)}`], ["bound", op.bound],
-      ["intensity", `${format.number(x)} FLOP/byte`], ["speed", format.flopRate(y)],
-      ["bytes", format.bytes(op.bytes[level])],
-    ],
-  });
   const levelsOf = ([, same]) => [...d3.extent(same, ({ x }) => x), same[0].y];
   const joins = steps ? [] : d3.groups(places, ({ op }) => op).map(levelsOf);
   const slope = { x1: "x1", x2: "x2", y1: "y1", y2: "y2", stroke: ({ level }) => lookOf(level).color, strokeWidth: 2 };

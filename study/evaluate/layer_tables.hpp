@@ -43,7 +43,7 @@ struct RidgePoint {
 
 struct IntensityAnswer {
   ModelShape model;
-  sim::IntensityTable table;                   // of the phase, or of prefill
+  sim::IntensityTable table;                    // of the phase, or of prefill
   std::optional<sim::IntensityTable> decode{};  // of both phases
   std::vector<RidgePoint> ridges{};
 };
