@@ -84,7 +84,10 @@ void add_recommend(CLI::App& app) {
       *command,
       {"dculab recommend --model llama-3-8b --machine k100-ai --stack vllm --requests-per-second 1 --ttft '2 s'",
        "dculab recommend --model qwen3-32b --machine k100-ai --stack vllm --devices 8 --requests-per-second 5"});
-  command->callback([options] { present::show(recommend(*options), options->output); });
+  command->callback([options, choices] {
+    if (choices->scenario.empty()) choices->scenario = study::take_scenario(*choices);
+    present::show(recommend(*options), options->output);
+  });
 }
 
 }  // namespace dculab::cli

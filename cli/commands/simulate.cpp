@@ -118,7 +118,8 @@ void add_simulate(CLI::App& app) {
   add_examples(*command, {"dculab simulate --model llama-3-8b --machine k100-ai --stack vllm --requests-per-second 1",
                           "dculab simulate serving/llama3_on_z100 --set workload.requests=100"});
   command->callback([choices] {
-    if (choices->scenarios.empty()) choices->scenarios.emplace_back();  // the options alone
+    if (choices->scenarios.empty())  // where there is none either, the options alone
+      choices->scenarios.push_back(study::take_scenario(choices->load));
     present::show(simulate(*choices), choices->output);
   });
 }

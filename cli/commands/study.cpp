@@ -66,7 +66,8 @@ void measure(const config::Scenario& scenario, const StudyChoices& choices, Prog
     choices.question.measure = [&choices, &bar](const config::Scenario& scenario, present::Report& report) {
       measure(scenario, choices, bar, report);
     };
-  if (choices.question.scenarios.empty()) choices.question.scenarios.emplace_back();  // the options alone
+  if (choices.question.scenarios.empty())  // where there is none either, the options alone
+    choices.question.scenarios.push_back(study::take_scenario(choices.question.load));
   return present::answered_study(choices.question, search_events(bar));
 }
 

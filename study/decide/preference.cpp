@@ -12,7 +12,7 @@ namespace {
   return cause < choice.shifts.size() ? choice.shifts[cause] : 0;
 }
 
-[[nodiscard]] Cost cost_of(const Evaluated& choice, const Evaluated& best, double resolution) {
+[[nodiscard]] Cost cost_against(const Evaluated& choice, const Evaluated& best, double resolution) {
   Cost cost = difference(choice, best);
   cost.tied = cost.value <= resolution || cost.low <= 0;
   return cost;
@@ -41,7 +41,7 @@ std::optional<Verdict> decide(std::span<const Evaluated> choices, const Preferen
   if (!best) return std::nullopt;
   Verdict verdict{.best = *best, .chosen = *best, .runner_up = {}, .costs = {}};
   for (const Evaluated& choice : choices)
-    verdict.costs.push_back(choice.figure > 0 ? std::optional(cost_of(choice, choices[*best], preference.resolution))
+    verdict.costs.push_back(choice.figure > 0 ? std::optional(cost_against(choice, choices[*best], preference.resolution))
                                               : std::nullopt);
   const double accepted = std::max(preference.resolution, preference.given_up);
   const auto is_good = [&](const std::optional<Cost>& cost) { return cost && cost->value <= accepted; };

@@ -59,14 +59,6 @@ void apply(const LoadQuestion& question, Node& document) {
   set(document, "stack", "--stack", question.stack);  // which keeps the figures that --set gave a stack
 }
 
-// An option of several words takes all up to the next option: in "--set a=1 b.yaml" the last is a scenario.
-[[nodiscard]] std::string take_scenario(std::vector<std::string>& set) {
-  if (set.empty() || set.back().find('=') != std::string::npos || !try_find_scenario(set.back())) return {};
-  std::string scenario = std::move(set.back());
-  set.pop_back();
-  return scenario;
-}
-
 }  // namespace
 
 bool is_given(const LoadQuestion& question) {
@@ -76,9 +68,15 @@ bool is_given(const LoadQuestion& question) {
               .empty();
 }
 
-Node document_of(const std::string& named, const LoadQuestion& asked) {
-  LoadQuestion question = asked;
-  const std::string scenario = named.empty() ? take_scenario(question.set) : named;
+std::string take_scenario(LoadQuestion& question) {
+  std::vector<std::string>& set = question.set;
+  if (set.empty() || set.back().find('=') != std::string::npos || !try_find_scenario(set.back())) return {};
+  std::string scenario = std::move(set.back());
+  set.pop_back();
+  return scenario;
+}
+
+Node document_of(const std::string& scenario, const LoadQuestion& question) {
   if (scenario.empty() && (question.model.empty() || question.machines.empty())) {
     const bool is_one = question.model.empty() != question.machines.empty();
     const std::string missing = !is_one ? "--model and --machine" : question.model.empty() ? "--model" : "--machine";

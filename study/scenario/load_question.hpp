@@ -18,6 +18,10 @@ struct LoadQuestion {
   std::vector<std::string> set{};  // key=value, any scenario key; before the stack, which keeps the figures set of one
 };
 
+// The scenario that stands behind `--set`: an option of several words takes all up to the next option, so in
+// "--set a=1 b.yaml" the last word is one. It is taken out of the question; empty where there is none.
+[[nodiscard]] std::string take_scenario(LoadQuestion& question);
+
 // Whether anything but `set` and the stack is given, which can stand beside a file.
 [[nodiscard]] bool is_given(const LoadQuestion& question);
 
