@@ -77,6 +77,7 @@ const sides = [[1, 0, "start"], [-1, 0, "end"], [0, -1, "middle"], [0, 1, "middl
 const oblique = [[-1, -1, "end"], [1, 1, "start"], [1, -1, "start"], [-1, 1, "end"]];
 const between = [-1, 1].flatMap((down) => [
   [-1, 0.4 * down, "end"], [1, 0.4 * down, "start"], [-0.4, down, "end"], [0.4, down, "start"], [-0.2, down, "middle"], [0.2, down, "middle"],
+  [-1, 0.7 * down, "end"], [1, 0.7 * down, "start"], [-0.7, down, "end"], [0.7, down, "start"], [-1, 0.2 * down, "end"], [1, 0.2 * down, "start"],
 ]);
 
 // Names beside their marks, the important ones first: [{x, y, text, radius, must, away}]. `corners`: lines leave the marks to

@@ -9,6 +9,7 @@
 //   seconds   of the step; the sum of the ops' where it is missing
 //   steps     several of them, [{text, ops, seconds}], each with a look of its own: their ops at the last level alone
 //   domain    rooflineDomain([view, ...]), where several drawings are to have the same axes
+// mainOf(view) -> the view without small ops and ceilings that hold none of the others back
 import * as Plot from "@observablehq/plot";
 import * as d3 from "d3";
 import { boundColor, boxAround, boxAroundSymbol, chart, dots, facts, format, nameAlong, names, roomOf, svg, tagged, textWidth } from "../kit.js";
@@ -59,7 +60,7 @@ const weightOfLevel = ({ level }, { bound }) => Number(bound === level);
 
 // Of a view the ops that take time, with the ceilings that hold some of them back or, of peaks, that large ones could
 // reach.
-const mainOf = ({ machine, ...view }) => {
+export const mainOf = ({ machine, ...view }) => {
   const steps = (view.steps ?? [view]).map((step) => ({ ...step, ops: step.ops.filter((op) => op.seconds >= small * step.seconds) }));
   const ops = steps.flatMap((step) => step.ops.map((op) => ({ ...op, isLarge: op.seconds >= large * step.seconds })));
   const last = view.steps ? [] : ops.map((op) => reachedBy(op).at(-1)?.[0]);

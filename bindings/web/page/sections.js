@@ -3,7 +3,7 @@
 // drawings of all, drawings([{answers, label}]).
 import { blockCosts } from "../../../report/charts/block_size.js";
 import { hitRates } from "../../../report/charts/hit_rates.js";
-import { roofline, rooflineDomain } from "../../../report/charts/roofline.js";
+import { mainOf, roofline, rooflineDomain } from "../../../report/charts/roofline.js";
 import { timeByOp } from "../../../report/charts/time_by_bound.js";
 import { format } from "../../../report/format.js";
 import { batchPoints, batchesChart, fitText } from "./batches.js";
@@ -18,9 +18,11 @@ const machineOf = (step) => step.machine_facts[step.machine];
 const largest = (step) => step.ops.reduce((most, op) => (op.seconds > most.seconds ? op : most));
 const titleOf = (phase) => (phase === "decode" ? "Decode" : "Prefill of one prompt");
 
+const viewOf = (step) => mainOf({ machine: machineOf(step), ops: step.ops, seconds: step.step_seconds });
+
 // One for all drawings, so that the ops move and the axes stay.
 const sharedDomain = (all) =>
-  rooflineDomain(all.flatMap(phases).map((each) => each[1]).map((step) => ({ machine: machineOf(step), ops: step.ops })));
+  rooflineDomain(all.flatMap(phases).map(([, step]) => viewOf(step)));
 
 export const sections = [
   {
@@ -30,12 +32,12 @@ export const sections = [
       const [decode, prefill] = phases(answers).map((each) => largest(each[1]));
       return `${name}: decode's largest op is ${decode.op}, bound by ${decode.bound}; prefill's is ${prefill.op}, bound by ${prefill.bound}.`;
     },
-    note: "Each op has a mark at every memory level that it moves bytes through.",
+    note: "Each op of 1 % of the time or more has a mark at every memory level that it moves bytes through, as far as the level holds an op back.",
     drawings: (answers, all) =>
       phases(answers).map(([phase, step]) => ({
         title: phase === "decode" ? `Decode of ${answers.side.batch}` : titleOf(phase),
         draw: (width) =>
-          roofline({ machine: machineOf(step), ops: step.ops, seconds: step.step_seconds, domain: sharedDomain(all) }, width),
+          roofline({ ...viewOf(step), domain: sharedDomain(all) }, width),
       })),
   },
   {
