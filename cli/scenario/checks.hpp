@@ -10,7 +10,6 @@
 #include "config/scenario_file.hpp"
 #include "core/allowed_numbers.hpp"
 #include "core/error.hpp"
-#include "core/kv/table.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::cli {
@@ -46,17 +45,6 @@ template <class Holds>
 
 [[nodiscard]] inline CLI::Validator fraction() {
   return number_that_is("above 0 and at most 1", [](double value) { return value > 0 && value <= 1; });
-}
-
-// A format of the KV cache, or vLLM's word for one.
-[[nodiscard]] inline CLI::Validator kv_format_name() {
-  const auto check = [](const std::string& text) -> std::string {
-    const auto dtype = parse_dtype(kv_format_word(text));
-    return dtype && is_kv_format(*dtype)
-               ? ""
-               : in_quotes(text) + " is no format of a KV cache; use one of " + kv_format_names() + kKvWordsHelp;
-  };
-  return CLI::Validator(check, "");
 }
 
 [[nodiscard]] inline CLI::Validator thread_count() { return between(0, config::kMostThreads); }

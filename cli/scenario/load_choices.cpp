@@ -17,8 +17,7 @@ void add_load_choices(CLI::App& command, study::LoadQuestion& question) {
         study::try_find_machine);
   add_stack_option(command, question.stack);
   command.add_option("--weights", question.weights, kWeightsHelp);
-  command.add_option("--kv-cache-dtype", question.kv_cache_dtype, kv_format_names() + kKvWordsHelp)
-      ->check(kv_format_name());
+  command.add_option("--kv-cache-dtype", question.kv_cache_dtype, kv_format_names() + kKvWordsHelp);
   const auto add_count = [&command](const char* option, int& value, const char* help) {
     command.add_option(option, value, help)->check(at_least(1));
   };

@@ -31,9 +31,7 @@ void add_step_choices(CLI::App& command, study::StepQuestion& choices) {
   add_count("--context", choices.context, "Tokens per sequence after the step");
   add_count("--block-size", choices.block_size, "Tokens per KV block, a power of two from 1 to 256")->default_str("16");
   add_count("--kv-heads", choices.kv_heads, "KV heads, to try another group size; default: the model's");
-  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names() + kKvWordsHelp)
-      ->default_str("f16")
-      ->check(kv_format_name());
+  command.add_option("--kv-cache-dtype", choices.kv_cache_dtype, kv_format_names() + kKvWordsHelp)->default_str("f16");
   command.add_option("--weights", choices.weights, kWeightsHelp);
   command.add_option("--activations", choices.activations,
                      "exact, int8 (grouped weights), bf16 or fp8 (weights of it)");

@@ -4,9 +4,9 @@
 
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
-#include "core/kv/table.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
+#include "study/scenario/step_question.hpp"
 
 namespace dculab::study {
 namespace {
@@ -54,7 +54,7 @@ void apply(const LoadQuestion& question, Node& document) {
         is_one ? question.machines.front() : list_of(question.machines));
   set(document, "weights", "--weights", question.weights);
   set_load(document, question);
-  set(document, "kv_cache.dtype", "--kv-cache-dtype", kv_format_word(question.kv_cache_dtype));
+  set(document, "kv_cache.dtype", "--kv-cache-dtype", kv_cache_dtype_option(question.kv_cache_dtype));
   for (const std::string& change : question.set) config::set_override(document, config::parse_override(change));
   set(document, "stack", "--stack", question.stack);  // which keeps the figures that --set gave a stack
 }

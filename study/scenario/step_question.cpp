@@ -1,9 +1,20 @@
 #include "study/scenario/step_question.hpp"
 
 #include "config/yaml_text.hpp"
+#include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "fields/printable_text.hpp"
 
 namespace dculab::study {
+
+std::string kv_cache_dtype_option(const std::string& word) {
+  std::string format = kv_format_word(word);
+  const auto dtype = parse_dtype(format);
+  if (!format.empty() && (!dtype || !is_kv_format(*dtype)))
+    throw InputError("--kv-cache-dtype",
+                     in_quotes(word) + " is no format of a KV cache; use one of " + kv_format_names() + kKvWordsHelp);
+  return format;
+}
 
 config::Scenario step_scenario(const StepQuestion& question) {
   Node document =
@@ -21,7 +32,7 @@ config::Scenario step_scenario(const StepQuestion& question) {
   set_number("--context", "workload.context_tokens", question.context);
   set_number("--block-size", "kv_cache.block_size", question.block_size);
   set_number("--kv-heads", "model.num_key_value_heads", question.kv_heads);
-  set("--kv-cache-dtype", "kv_cache.dtype", kv_format_word(question.kv_cache_dtype));
+  set("--kv-cache-dtype", "kv_cache.dtype", kv_cache_dtype_option(question.kv_cache_dtype));
   set("--weights", "weights", question.weights);
   set("--activations", "activations", question.activations);
   for (const std::string& change : question.set) config::set_override(document, config::parse_override(change));

@@ -23,6 +23,9 @@ struct StepQuestion {
   std::vector<std::string> set;  // key=value, any scenario key
 };
 
+// What --kv-cache-dtype says, also in vLLM's words, as scenarios write it. Throws InputError.
+[[nodiscard]] std::string kv_cache_dtype_option(const std::string& word);
+
 // The question as a scenario, so that it goes through the same checks as a file. Throws InputError, which names what
 // was given as an option: "--batch 0".
 [[nodiscard]] config::Scenario step_scenario(const StepQuestion& question);

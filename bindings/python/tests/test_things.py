@@ -99,7 +99,7 @@ def test_bad_questions(keywords, message):
 
 
 def test_missing_questions():
-    with pytest.raises(dculab.InputError, match="needs --model and --machine"):
+    with pytest.raises(dculab.InputError, match="needs --machine"):
         dculab.recommend(model="llama-3-8b")
     with pytest.raises(dculab.InputError, match="nothing to validate"):
         dculab.validate()
