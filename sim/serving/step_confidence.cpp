@@ -1,6 +1,7 @@
 #include "sim/serving/step_confidence.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -47,11 +48,16 @@ namespace {
 
 std::vector<StepFeatures> served_features(const SimulatedServer& server, std::span<const Batch> batches) {
   std::vector<StepFeatures> features;
+  std::map<std::pair<HeadSet, bool>, ModelShape> parts;  // of the devices of a pool, which run one phase
   for (const Batch& batch : batches) {
     const ReplicaDevices devices = devices_that_run(server.deployment, batch);
     const ServedModel served = served_with(server, devices, batch.head_set);
-    features.push_back(step_features(served.model, served.options, batch));
-    features.back().sizes["tensor_parallel_size"] = devices.tensor_parallel_size;
+    const bool has_prefill =
+        server.deployment.is_disaggregated() &&
+        std::ranges::any_of(batch.sequences, [](const SequenceSlice& each) { return each.phase == Phase::prefill; });
+    auto [part, is_new] = parts.try_emplace({batch.head_set, has_prefill});
+    if (is_new) part->second = part_of_layers(devices, server.machine, served.model, served.options);
+    features.push_back(step_features(part->second, served.options, batch));
   }
   return features;
 }

@@ -23,7 +23,7 @@ struct StepConfidence {
   Basis basis = Basis::priors;  // extrapolated when more than one step in a hundred is
 };
 
-// Of a server's steps, with "tensor_parallel_size" among their sizes.
+// Of a server's steps on each of its devices: sizes of the model are those of a device's part.
 [[nodiscard]] std::vector<StepFeatures> served_features(const SimulatedServer& server, std::span<const Batch> batches);
 
 // Of steps like `batches`, some of a run's (StepSample): the more, the surer it is whether they extrapolate;
