@@ -80,16 +80,17 @@ export const intensity = ({ phases, ridges = [] }, width = 640) => {
   });
 };
 
-// What of a phase lies to the left of every ridge, and what to the right.
+// What of a phase lies to the right of each ridge.
 const saysOfRidges = (ridges, phases) => {
   if (!ridges.length) return "An op waits for memory where this is less than the machine's peak arithmetic divided by its bandwidth (the ridge of the roofline).";
-  const [least, most] = d3.extent(ridges, (each) => each.intensity);
   const named = ridges.map(({ machine, intensity: value }) => `${format.number(value)} on ${machine}`).join(", ");
   const waiting = phases.map(({ phase, rows }) => {
-    const left = rows.filter((row) => row.intensity < least).length, right = rows.filter((row) => row.intensity > most).length;
-    return left === rows.length ? `all ops of the ${phase} wait for memory` : `${right} of the ${rows.length} ops of the ${phase} wait for arithmetic`;
+    const right = ridges.map(({ machine, intensity: value }) => ({ machine, count: rows.filter((row) => row.intensity > value).length }));
+    if (right.every(({ count }) => count === 0)) return `all ops of the ${phase} wait for memory`;
+    const counts = right.map(({ machine, count }) => `${count}${ridges.length > 1 ? ` on ${machine}` : ""}`).join(", ");
+    return `of the ${rows.length} ops of the ${phase}, ${counts} wait for arithmetic`;
   });
-  return `With less than the ridge an op waits for memory, with more for arithmetic (${named}): ${waiting.join(", ")}.`;
+  return `With less than the ridge an op waits for memory, with more for arithmetic (${named}): ${waiting.join("; ")}.`;
 };
 
 export const intensityChart = {

@@ -73,9 +73,10 @@ export const mainOf = ({ machine, ...view }) => {
 };
 
 export const rooflineDomain = (views) => {
-  const places = views.flatMap(placesOf), left = d3.min(places, ({ x }) => x) / 2;
+  const places = views.flatMap(placesOf);
   const roof = d3.max(views, ({ machine }) => d3.max(machine.peaks, (peak) => peak.flop_per_second));
   const slowest = d3.min(views, ({ machine }) => d3.min(machine.memory, (level) => level.bytes_per_second));
+  const left = Math.min(d3.min(places, ({ x }) => x) / 2, roof / slowest / 10); // the ridge, and a decade of its slope
   return {
     x: [left, Math.max(d3.max(places, ({ x }) => x) * 2, (6 * roof) / slowest)],
     y: [Math.min(d3.min(places, ({ y }) => y) / 3, left * slowest), roof * 2],
