@@ -41,8 +41,8 @@ std::optional<Verdict> decide(std::span<const Evaluated> choices, const Preferen
   if (!best) return std::nullopt;
   Verdict verdict{.best = *best, .chosen = *best, .runner_up = {}, .costs = {}};
   for (const Evaluated& choice : choices)
-    verdict.costs.push_back(choice.figure > 0 ? std::optional(cost_against(choice, choices[*best], preference.resolution))
-                                              : std::nullopt);
+    verdict.costs.push_back(
+        choice.figure > 0 ? std::optional(cost_against(choice, choices[*best], preference.resolution)) : std::nullopt);
   const double accepted = std::max(preference.resolution, preference.given_up);
   const auto is_good = [&](const std::optional<Cost>& cost) { return cost && cost->value <= accepted; };
   verdict.chosen = static_cast<std::size_t>(std::ranges::find_if(verdict.costs, is_good) - verdict.costs.begin());

@@ -9,8 +9,8 @@
 #include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
-#include "study/scenario/request_workload.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 

@@ -64,7 +64,8 @@ TEST_CASE("SGLang gets its own options, and another program none") {
                          .at("recommendations")
                          .at(0);
   const std::string command = found.at("serve_command");
-  CHECK_THAT(command, ContainsSubstring("python3 -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B --page-size "));
+  CHECK_THAT(command,
+             ContainsSubstring("python3 -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B --page-size "));
   CHECK_THAT(command, ContainsSubstring(" --mem-fraction-static 0."));
   const Json other =
       run_for_json({"recommend", "--model", "llama-3-8b", "--machine", "mi50-32gb", "--stack", "llama.cpp"})
