@@ -66,6 +66,40 @@ TEST_CASE("steps without traces of their machine are trusted as far as its prior
   }
 }
 
+TEST_CASE("sizes of served steps are those of a device's part, as a single step's are", "[simulate]") {
+  const SimulatedServer server = linked_server({.tensor_parallel_size = 2});
+  const std::vector<Batch> steps = steps_of(server);
+  const ModelShape part = shard(server.model, 2);
+  const std::vector<StepFeatures> served = served_features(server, steps);
+  REQUIRE(served.size() == steps.size());
+  for (std::size_t step = 0; step < steps.size(); ++step)
+    CHECK(served[step].sizes == step_features(part, server.options, steps[step]).sizes);
+}
+
+TEST_CASE("what was fitted to one stack's results says nothing of another's", "[simulate]") {
+  SimulatedServer server = small_server();
+  const std::vector<Batch> steps = steps_of(server);
+  const StepConfidence priors = step_confidence(server, steps);
+  PointIntervals intervals;
+  intervals.rows = 3;
+  for (const auto& [name, kind] : kPriceKinds) intervals.factors[kind] = 1.1;
+  server.machine.calibration.emplace();
+  server.machine.calibration->intervals["another"] = intervals;
+  const StepConfidence other = step_confidence(server, steps);
+  CHECK(other.basis == Basis::priors);
+  CHECK(other.high == priors.high);
+  server.machine.calibration->intervals[server.machine.stack.name] = intervals;
+  CHECK_THAT(step_confidence(server, steps).high, WithinRel(1.1, 1e-12));
+  const std::vector<StepFeatures> served = served_features(server, steps);
+  server.machine.calibration->domain = calibrated_domain(served);
+  server.machine.calibration->formats = calibrated_formats(served);
+  CHECK(step_confidence(server, steps).basis == Basis::interpolated);
+  server.machine.calibration->domain["sequences"] = {1, 1};
+  const StepConfidence outside = step_confidence(server, steps);
+  CHECK(outside.basis == Basis::extrapolated);
+  CHECK_THAT(outside.high, WithinRel(1.1 * 1.1, 1e-12));
+}
+
 TEST_CASE("steps of a calibrated machine are trusted by its factor, its square when they lie outside", "[simulate]") {
   const std::vector<Batch> steps = steps_of(small_server());
   const StepConfidence inside = step_confidence(calibrated_server(1.2, 16), steps);
