@@ -67,8 +67,9 @@ std::string fleet_text(const study::Recommendation& result, const ServiceLevel& 
 std::string expected_text(const study::Recommendation& result) { return expected_text(*result.expected); }
 
 std::string doubt_text(const study::Recommendation& result, const ServiceLevel& slo) {
-  return doubt_text(*result.expected, slo,
-                    result.fleet ? "more devices are needed to be sure" : "--devices N says how many are enough");
+  return doubt_text(
+      *result.expected, slo,
+      result.fleet ? "more devices are needed to be sure" : "--devices N says how many the expected times take");
 }
 
 std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {
