@@ -68,14 +68,19 @@ struct GivenLengths {
   GivenLength prompt{.option = "--prompt-tokens"}, output{.option = "--output-tokens"};
 };
 
-// The time of a decode step: the median time between two tokens, since the mean and TPOT have steps with other
-// requests' prompts in them. Where tokens come in bunches, most of these times are next to nothing, and it is TPOT.
-[[nodiscard]] double decode_time(const BenchmarkResult& result, double tpot) {
+// The median time between two tokens: that of a decode step, since the mean and TPOT have steps with other requests'
+// prompts in them. Nothing where tokens come in bunches: then most of these times are next to nothing.
+[[nodiscard]] std::optional<double> median_itl(const BenchmarkResult& result, double tpot) {
   constexpr double kBunched = 0.05;
   for (const config::BenchmarkFigure& figure : result.figures)
     if (figure.metric == BenchmarkMetric::itl && figure.quantile == 0.5 && figure.value > kBunched * tpot)
       return std::min(figure.value, tpot);
-  return tpot;
+  return std::nullopt;
+}
+
+// A step of decode was not timed apart from those with other requests' prompts.
+[[nodiscard]] bool has_prefills(const BenchmarkResult& result, const MeasuredStep& step) {
+  return result.tool != BenchmarkTool::llama_bench && step.batch > 1 && !median_itl(result, step.time.value());
 }
 
 // Of a server: a decode step of as many sequences as run at a time on average, by Little's law, in the middle of their
@@ -93,7 +98,7 @@ struct GivenLengths {
   const int most = result.max_concurrency.value_or(kLargestBatch);
   return MeasuredStep{.batch = std::clamp(static_cast<int>(std::lround(running)), 1, most),
                       .context = std::max(1, static_cast<int>(std::lround(*prompt + *output / 2))),
-                      .time = Seconds(decode_time(result, *tpot))};
+                      .time = Seconds(median_itl(result, *tpot).value_or(*tpot))};
 }
 
 [[nodiscard]] StepOrReason step_of_result(const BenchmarkResult& result, Phase phase, GivenLengths& given) {
@@ -239,6 +244,10 @@ void add_benchmark_steps(DiagnosisQuestion& question, Phase phase, Measurements&
       warn_of_other_settings(stated, result, file, found.warnings);
       found.steps.push_back(std::get<MeasuredStep>(std::move(step)));
       found.steps.back().source = file;
+      if (phase == Phase::decode && has_prefills(result, found.steps.back()))
+        warn(found.warnings, file +
+                                 " has no median ITL: its TPOT has the prefills of other requests in it, so a step of "
+                                 "decode is shorter than it says");
     }
     if (found.steps.size() > before) continue;
     if (reason.empty()) reason = why, file_without = file;
