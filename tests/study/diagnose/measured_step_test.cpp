@@ -111,10 +111,10 @@ class Results {
     std::ofstream(path) << text;
     return path;
   }
-  std::string write(const std::string& name, const std::string& more) const {
+  std::string write(const std::string& name, const std::string& more, double median_itl_ms = 48) const {
     return write_text(name, R"({"backend": "vllm", "duration": 100, "completed": 50, "request_throughput": 0.5, )"
-                            R"("output_throughput": 64, "mean_tpot_ms": 50, )" +
-                                more + "}");
+                            R"("output_throughput": 64, "mean_tpot_ms": 50, "median_itl_ms": )" +
+                                std::to_string(median_itl_ms) + ", " + more + "}");
   }
 
  private:
@@ -209,6 +209,22 @@ TEST_CASE("what times no decode is left out with a warning, and refused alone") 
   CHECK(found.steps.size() == 1);
   REQUIRE(found.warnings.size() == 1);
   CHECK_THAT(found.warnings.front(), ContainsSubstring(latency + " is left out"));
+}
+
+TEST_CASE("a result without a median time between tokens gives its TPOT, and is told") {
+  const Results results;
+  DiagnosisQuestion question = of_batch(1, 1024);
+  question.step.model = "qwen3-0.6b";
+  const std::string model = std::string(kLengths) + R"("model_id": "Qwen/Qwen3-0.6B")";
+  question.files = {results.write("has.json", model)};
+  const Measurements with = measured_steps(question);
+  CHECK(with.warnings.empty());
+  CHECK(with.steps.front().time.value() == Approx(0.048));
+  question.files = {results.write("lacks.json", model, 0.1)};  // tokens came in bunches
+  const Measurements without = measured_steps(question);
+  REQUIRE(without.warnings.size() == 1);
+  CHECK_THAT(without.warnings.front(), ContainsSubstring("lacks.json has no median ITL"));
+  CHECK(without.steps.front().time.value() == Approx(0.05));
 }
 
 TEST_CASE("one step that was measured twice must agree but for noise") {
