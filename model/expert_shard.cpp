@@ -125,7 +125,7 @@ std::vector<std::string> expert_shard_problems(const ModelShape& model, WeightFo
 
 ModelShape shard_experts(const ModelShape& model, WeightFormat layers, const ExpertSharing& sharing,
                          const ExpertLoad& load) {
-  ModelShape part = shard(model, sharing.tensor_parallel_size);
+  ModelShape part = shard(model, layers, sharing.tensor_parallel_size);
   for (std::size_t kind = 0; kind < part.kinds.size(); ++kind) {
     if (!part.kinds[kind].experts) continue;
     part.kinds[kind].experts = model.kinds[kind].experts;

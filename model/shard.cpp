@@ -1,6 +1,7 @@
 #include "model/shard.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/allowed_numbers.hpp"
 
@@ -73,22 +74,32 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
   std::visit([&](const auto& attention) { check_attention(found, attention, devices); }, kind.attention);
   if (width % devices != 0)
     found.push_back("an MLP of width " + std::to_string(width) + " does not divide" + over(devices));
-  if (kind.experts && kind.experts->intermediate_size % devices != 0)
-    found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" +
-                    over(devices));
   const auto group_of = [&](WeightSlot slot) { return model.slot_format(slot, kind, layers).group_size; };
   const int outputs = std::visit([](const auto& attention) { return output_width(attention); }, kind.attention);
   require_whole_groups(found, "o_proj", outputs, group_of(WeightSlot::o_proj), devices);
   require_whole_groups(found, "down_proj", width, group_of(WeightSlot::down_proj), devices);
-  if (kind.experts)
-    require_whole_groups(found, "experts' down_proj", kind.experts->intermediate_size,
-                         group_of(WeightSlot::expert_down_proj), devices);
+  if (!kind.experts || model.slot_format(WeightSlot::expert_down_proj, kind, layers).dtype == Dtype::mxfp4) return;
+  if (kind.experts->intermediate_size % devices != 0)
+    found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" +
+                    over(devices));
+  require_whole_groups(found, "experts' down_proj", kind.experts->intermediate_size,
+                       group_of(WeightSlot::expert_down_proj), devices);
 }
 
+// Each once, whatever kinds of layers have it.
 [[nodiscard]] std::vector<std::string> problems_over(const ModelShape& model, WeightFormat layers, int devices) {
-  std::vector<std::string> found;
+  std::vector<std::string> found, once;
   for (const LayerKind& kind : model.kinds) check_kind(found, model, kind, layers, devices);
-  return found;
+  for (std::string& problem : found)
+    if (std::ranges::find(once, problem) == once.end()) once.push_back(std::move(problem));
+  return once;
+}
+
+// Of the width of experts in that format.
+[[nodiscard]] int share_of_width(int width, WeightFormat experts, int devices) {
+  if (experts.dtype != Dtype::mxfp4) return width / devices;
+  const int groups = width / experts.group_size;
+  return (groups + devices - 1) / devices * experts.group_size;
 }
 
 // "1, 2 or 4": over how many devices the model can be divided.
@@ -108,13 +119,15 @@ std::vector<std::string> shard_problems(const ModelShape& model, WeightFormat la
   return found;
 }
 
-ModelShape shard(const ModelShape& model, int devices) {
+ModelShape shard(const ModelShape& model, WeightFormat layers, int devices) {
   ModelShape part = model;
   part.tensor_parallel_size = devices;
   for (LayerKind& kind : part.kinds) {
+    if (kind.experts)
+      kind.experts->intermediate_size = share_of_width(
+          kind.experts->intermediate_size, model.slot_format(WeightSlot::expert_down_proj, kind, layers), devices);
     std::visit([devices](auto& attention) { divide(attention, devices); }, kind.attention);
     kind.mlp.intermediate_size /= devices;
-    if (kind.experts) kind.experts->intermediate_size /= devices;
   }
   part.vocab_size = (model.vocab_size + devices - 1) / devices;
   return part;

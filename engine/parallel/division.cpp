@@ -41,7 +41,7 @@ void require_divisible(const ModelShape& model, WeightFormat layers, const Divis
 ModelShape part_of(const ModelShape& model, WeightFormat layers, const Division& division, const ExpertLoad& load) {
   if (!division.is_divided()) return model;
   if (shares_experts(division)) return shard_experts(model, layers, expert_sharing(division), load);
-  return shard(model, division.tensor_parallel_size);
+  return shard(model, layers, division.tensor_parallel_size);
 }
 
 Division division_of(const ModelShape& part) {

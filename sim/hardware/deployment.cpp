@@ -210,7 +210,7 @@ int first_layer_of_stage(const ReplicaDevices& devices, const ModelShape& model,
 
 ModelShape part_of_layers(const ReplicaDevices& devices, const Machine& machine, const ModelShape& model,
                           const EngineOptions& options) {
-  if (!devices.shares_experts()) return shard(model, devices.tensor_parallel_size);
+  if (!devices.shares_experts()) return shard(model, options.weights, devices.tensor_parallel_size);
   return shard_experts(model, options.weights, expert_sharing(devices, machine), options.expert_load);
 }
 
@@ -251,7 +251,7 @@ DeviceLink stage_link(const ReplicaDevices& devices, const Machine& machine, int
 Seconds kv_sending_time(const Deployment& deployment, const Machine& machine, const ModelShape& model,
                         Dtype kv_cache_dtype, int prompt_tokens) {
   const ReplicaDevices devices = deployment.of(ReplicaRole::prefill);
-  const ModelShape part = shard(model, devices.tensor_parallel_size);
+  const ModelShape part = shard(model, model.layer_format(), devices.tensor_parallel_size);
   Bytes most;
   for (int stage = 0; stage < devices.pipeline_parallel_size; ++stage) {
     const ModelShape layers = with_layers_of_stage(devices, part, stage);

@@ -31,7 +31,8 @@ void scale_layer_weights(StepPlan& plan, double scale) {
 }
 
 [[nodiscard]] RunStep make_step(const Server& server, const Batch& batch, double times) {
-  RunStep step{plan_step(shard(server.model, sharing_devices(server)), server.options, batch), times};
+  RunStep step{plan_step(shard(server.model, server.options.weights, sharing_devices(server)), server.options, batch),
+               times};
   scale_layer_weights(step.plan, server.layer_weight_scale);
   return step;
 }
@@ -55,7 +56,7 @@ struct Run {
 [[nodiscard]] SchedulerLimits scheduler_limits(const Server& server) {
   Machine memory = server.machine;
   if (server.machine.stack.split == Split::layers) memory.memory.back().size = memory.dram().size * server.devices;
-  const ModelShape part = shard(server.model, sharing_devices(server));
+  const ModelShape part = shard(server.model, server.options.weights, sharing_devices(server));
   const Capacity room = capacity(memory, part, server.options, 1);
   return {.num_blocks = static_cast<int>(std::min<std::int64_t>(room.num_blocks, kMostBlocks)),
           .max_position_embeddings = server.model.max_position_embeddings,

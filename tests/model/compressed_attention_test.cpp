@@ -173,7 +173,7 @@ TEST_CASE("residual streams are mixed around each half of a layer, and before th
 
 TEST_CASE("devices share heads and their groups, and each has all entries", "[compressed]") {
   const ModelShape model = small_compressed(small_sparse());
-  const ModelShape part = shard(model, 2);
+  const ModelShape part = shard(model, {}, 2);
   CHECK(part.kinds[0].compressed()->num_attention_heads == 2);
   CHECK(part.kinds[0].compressed()->o_groups == 1);
   CHECK(part.kinds[0].compressed()->index_n_heads == 3);

@@ -94,6 +94,18 @@ TEST_CASE("quantized checkpoints take the bytes that they take on the Hub", "[fa
   CHECK(bytes("gpt-oss-120b") == Approx(65248815744.0).epsilon(1e-4));
 }
 
+TEST_CASE("devices share whole groups of MXFP4 weights, and experts of 16 bits by their width", "[families]") {
+  const ModelShape model = shipped("gpt-oss-20b");
+  const auto width = [&](WeightFormat layers, int devices) {
+    CHECK(shard_problems(model, layers, devices).empty());
+    return shard(model, layers, devices).kinds[0].experts->intermediate_size;
+  };
+  CHECK(width(model.layer_format(), 2) == 1440);     // 45 of 90 groups of 32
+  CHECK(width(model.layer_format(), 4) == 23 * 32);  // the last device has 21 groups
+  CHECK(width(model.layer_format(), 8) == 12 * 32);
+  CHECK(width({Dtype::bf16, 0}, 4) == 720);
+}
+
 TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too", "[families]") {
   const ModelShape gemma2 = shipped("gemma-2-9b-it");
   REQUIRE(gemma2.kinds.size() == 2);

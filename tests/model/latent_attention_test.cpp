@@ -80,7 +80,7 @@ TEST_CASE("either form may be asked for in either phase", "[mla]") {
 }
 
 TEST_CASE("devices share the heads of latent attention and keep all latents", "[mla]") {
-  const ModelShape whole = small_latent(small_latents()), part = shard(whole, 2);
+  const ModelShape whole = small_latent(small_latents()), part = shard(whole, {}, 2);
   CHECK(part.kinds[0].mla()->num_attention_heads == kSmallHeads / 2);
   CHECK(kv_bytes_per_token(part, Dtype::f16) == kv_bytes_per_token(whole, Dtype::f16));
   CHECK_FALSE(shard_problems(whole, {Dtype::f16, 0}, 3).empty());

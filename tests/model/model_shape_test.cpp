@@ -149,13 +149,13 @@ TEST_CASE("sizes beyond any model, and widths that an int could not hold, are na
 
 TEST_CASE("a shard is the model divided by the devices") {
   const ModelShape model = llama_3_8b();
-  const ModelShape part = shard(model, 8);
+  const ModelShape part = shard(model, {}, 8);
   CHECK(part.kinds[0].gqa().heads.num_attention_heads == 4);
   CHECK(part.kinds[0].gqa().heads.num_key_value_heads == 1);
   CHECK(part.tensor_parallel_size == 8);
   CHECK(8 * matrix_values(part) == matrix_values(model));
-  CHECK(shard(model, 16).heads().num_key_value_heads == 1);  // replicated
-  CHECK(shard(model, 1) == model);
+  CHECK(shard(model, {}, 16).heads().num_key_value_heads == 1);  // replicated
+  CHECK(shard(model, {}, 1) == model);
   CHECK(shard_problems(model, {}, 3).size() == 3);  // 32 / 3, 8 / 3, 14336 / 3
   const WeightFormat grouped{Dtype::int4, 128};
   CHECK(shard_problems(model, grouped, 4).empty());

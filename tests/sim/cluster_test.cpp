@@ -29,7 +29,7 @@ double tokens_per_second(const ServingRun& run) {
 TEST_CASE("tensor parallel takes the shard's steps and their all-reduces, and holds its blocks", "[cluster]") {
   SimulatedServer two = linked_server({.tensor_parallel_size = 2});
   const ServingRun run = simulate(two, requests_of(1, 100, 2));
-  const ModelShape part = shard(two.model, 2);
+  const ModelShape part = shard(two.model, {}, 2);
   Seconds expected;
   for (const auto& [phase, context] : {std::pair{Phase::prefill, 100}, {Phase::decode, 101}}) {
     const StepPlan plan = plan_step(part, two.options, uniform_batch(phase, 1, context));

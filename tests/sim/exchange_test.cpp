@@ -106,7 +106,7 @@ TEST_CASE("vLLM's own all-reduce reads from all peers at once, larger ones in tw
 TEST_CASE("a shard's step exchanges two sums a layer, the embedding's and the logits of sampled rows") {
   const ModelShape model = sim::test::llama_3_8b();
   const Machine machine = nvlinked();
-  const StepPlan plan = plan_step(shard(model, 2), {}, uniform_batch(Phase::prefill, 3, 100));
+  const StepPlan plan = plan_step(shard(model, {}, 2), {}, uniform_batch(Phase::prefill, 3, 100));
   const StepPrice price = price_step(machine, plan);
   CHECK(exchange_time(price).value() == Approx(65 * all_reduce_time(machine, 2, Bytes(300 * 4096 * 2.0)).value() +
                                                gather_time(machine, 2, Bytes(3 * 128256 * 2.0)).value()));

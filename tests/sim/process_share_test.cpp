@@ -73,7 +73,7 @@ TEST_CASE("a step of two processes is predicted on half the machine, with half t
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
   const Batch batch = uniform_batch(Phase::decode, 4, 100);
-  const ModelShape part = shard(model, 2);
+  const ModelShape part = shard(model, {}, 2);
   const StepPlan plan = plan_step(part, options, batch);
   CHECK(processes_of(machine, plan) == 2);
   CHECK(processes_of(machine, part) == 2);
@@ -92,7 +92,7 @@ TEST_CASE("memory is shared out as well") {
   EngineOptions options;
   options.activation_dtype = Dtype::f32;
   const Bytes whole = capacity(machine, model, options, 100).kv_budget;
-  CHECK(capacity(machine, shard(model, 2), options, 100).kv_budget < 0.6 * whole);
+  CHECK(capacity(machine, shard(model, {}, 2), options, 100).kv_budget < 0.6 * whole);
 }
 
 TEST_CASE("experts are divided among processes of a CPU, and their rows are sent in F32") {

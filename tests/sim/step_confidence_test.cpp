@@ -32,7 +32,7 @@ Seconds total(SimulatedServer server, const Machine& machine, const std::vector<
 }
 
 double floor_share(const SimulatedServer& server, const std::vector<Batch>& steps) {
-  const ModelShape part = shard(server.model, server.deployment.tensor_parallel_size);
+  const ModelShape part = shard(server.model, {}, server.deployment.tensor_parallel_size);
   Seconds floor;
   for (const Batch& batch : steps) floor += step_floor(server.machine, plan_step(part, server.options, batch));
   return floor / total(server, server.machine, steps);
@@ -69,7 +69,7 @@ TEST_CASE("steps without traces of their machine are trusted as far as its prior
 TEST_CASE("sizes of served steps are those of a device's part, as a single step's are", "[simulate]") {
   const SimulatedServer server = linked_server({.tensor_parallel_size = 2});
   const std::vector<Batch> steps = steps_of(server);
-  const ModelShape part = shard(server.model, 2);
+  const ModelShape part = shard(server.model, {}, 2);
   const std::vector<StepFeatures> served = served_features(server, steps);
   REQUIRE(served.size() == steps.size());
   for (std::size_t step = 0; step < steps.size(); ++step)

@@ -272,7 +272,7 @@ TEST_CASE("finding the likeliest tokens takes time for each logit of a step, who
   CHECK(after.seconds.value() == Approx((before.seconds + after.sampling).value()));
   // Every device that shares the model filters all logits. (The link is for the exchanges, which sampling leaves out.)
   machine.peer_link = BytesPerSecond(600e9);
-  CHECK(price_step(machine, plan_step(shard(llama_3_8b(), 2), {}, batch)).sampling == after.sampling);
+  CHECK(price_step(machine, plan_step(shard(llama_3_8b(), {}, 2), {}, batch)).sampling == after.sampling);
   for (SequenceSlice& slice : batch.sequences) slice.num_logits = 0;
   CHECK(price_step(machine, plan_step(llama_3_8b(), {}, batch)).sampling == Seconds());
 }

@@ -94,7 +94,7 @@ TEST_CASE("what is cached is warned of on a GPU where the engine refuses it ther
 }
 
 TEST_CASE("what looks at all heads is warned of where processes have some each, on a CPU and on a GPU") {
-  const ModelShape model = sim::test::llama_3_8b(), part = shard(model, 4);
+  const ModelShape model = sim::test::llama_3_8b(), part = shard(model, {}, 4);
   const sim::Machine cpu = resolve_machine("x86-server"), gpu = resolve_machine("z100");
   for (const EngineOptions& options : cached_in_any_way(model)) {
     const bool refused = !combines(options.kv(), KvFeature::divided);
