@@ -44,6 +44,16 @@ constexpr const char* kMore = "more devices are needed to be sure";
   return counted(layout.replicas, "replica") + " of " + study::layout_text(layout.devices);
 }
 
+// "do not disaggregate: 2 devices of h100-sxm alone serve it (2 replicas of TP 1), no more than its pool has"; else
+// empty
+[[nodiscard]] std::string verdict_text(const Found& found) {
+  const study::FleetAlone* alone = found.no_worse();
+  if (alone == nullptr) return {};
+  return "do not disaggregate: " + counted(alone->fleet->choice().num_devices(), "device") + " of " + alone->machine +
+         " alone serve it (" + alone_text(*alone->fleet) + "), no more than its pool" +
+         (found.fleet.two_kinds ? " has" : "s have");
+}
+
 // "→ without disaggregation: 16 devices of k100-ai (4 replicas of TP 4), or no number of h100-sxm"
 [[nodiscard]] std::string comparison_line(const Found& found) {
   std::string text = "→ without disaggregation: ";
@@ -53,6 +63,7 @@ constexpr const char* kMore = "more devices are needed to be sure";
                              alone_text(*each.fleet) + ")"
                        : "no number of " + each.machine;
   }
+  if (const std::string verdict = verdict_text(found); !verdict.empty()) text += "; " + verdict;
   return text;
 }
 
@@ -145,6 +156,8 @@ void add_service(const study::ReplicaService& service, Row& row) {
   const std::string doubt = doubt_text(expected, slo, kMore);
   std::vector<std::string> sentences{found.model + ", " + choice_text(found, slo) + "; expect " +
                                      expected_text(expected) + (doubt.empty() ? "" : "; " + doubt) + "."};
+  if (const std::string verdict = verdict_text(found); !verdict.empty())
+    sentences.insert(sentences.begin(), found.model + ": " + verdict + ".");
   for (std::string& command : disaggregated_commands(found)) sentences.push_back(std::move(command));
   return sentences;
 }

@@ -54,7 +54,8 @@ struct FieldList<study::Layout> {
                  field("devices", "of all replicas", unit::count, &Layout::num_devices),
                  field("simulated", "with a replica's part of the requests", &Layout::simulated),
                  field("why_not", "where it does not serve the load",
-                       [](const Layout& each) { return when(!each.why_not.empty(), [&] { return each.why_not; }); }));
+                       [](const Layout& each) { return when(!each.why_not.empty(), [&] { return each.why_not; }); }),
+                 field("missed", "the time that is longer than the service level allows, seconds", &Layout::missed));
 };
 
 template <>

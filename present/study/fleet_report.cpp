@@ -28,14 +28,15 @@ namespace {
 
 // Why a layout that could serve was not simulated.
 [[nodiscard]] std::string unsimulated_text(const study::FleetChoice& fleet, const study::Layout& layout) {
-  if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not;
+  const std::string missed = layout.missed ? ": " + config::short_text(*layout.missed) : "";
+  if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not + missed;
   return "the choice needs fewer devices";
 }
 
 [[nodiscard]] Row layout_row(const study::Recommendation& result, const study::Layout& layout, bool is_chosen) {
   const study::FleetChoice& fleet = *result.fleet;
   const std::string name = study::layout_text(layout.devices) + (is_chosen ? " *" : "");
-  if (layout.served.batch == 0) return {name, "", "", "", "", "", "", "", "", layout.why_not};
+  if (layout.served.batch == 0) return {name, "", "", "", "", "", "", "", "", unsimulated_text(fleet, layout)};
   const bool at_least = fleet.rate > 0 && !layout.simulated;
   Row row{name,
           std::string(dculab::name(layout.setting.kv_cache_dtype)),
@@ -67,9 +68,18 @@ std::string fleet_text(const study::Recommendation& result, const ServiceLevel& 
 std::string expected_text(const study::Recommendation& result) { return expected_text(*result.expected); }
 
 std::string doubt_text(const study::Recommendation& result, const ServiceLevel& slo) {
-  return doubt_text(
-      *result.expected, slo,
-      result.fleet ? "more devices are needed to be sure" : "--devices N says how many the expected times take");
+  const auto devices = [&result](int replicas) {
+    return counted(std::int64_t{replicas} * result.serving.devices.devices(), "device") + " (" +
+           counted(replicas, "replica") + ")";
+  };
+  std::string more = "--devices N says how many the expected times take";
+  if (result.replicas_without_doubt)
+    more = devices(*result.replicas_without_doubt) + " meet it there too";
+  else if (result.most_in_doubt > 0)
+    more = "not even " + devices(result.most_in_doubt) + " meet it there";
+  else if (result.fleet)
+    more = "a lower rate would leave no doubt";
+  return doubt_text(*result.expected, slo, more);
 }
 
 std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {

@@ -5,6 +5,7 @@
 
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
+#include "study/decide/doubt.hpp"
 #include "study/decide/replica_service.hpp"
 
 namespace dculab::present {
@@ -29,6 +30,14 @@ template <class Text>
   if (expected.usd_per_million_tokens)
     text += "; " + with_interval(*expected.usd_per_million_tokens, plain) + " USD a million output tokens";
   return text;
+}
+
+// Rounded so that what is less than `bound` does not read as the bound.
+[[nodiscard]] std::string share_text(double value, double bound) {
+  constexpr int kFewest = 2, kMost = 4;
+  int digits = kFewest;
+  while (digits < kMost && value < bound && percent(value, digits) == percent(bound, digits)) ++digits;
+  return percent(value, digits);
 }
 
 }  // namespace
@@ -57,18 +66,17 @@ std::string expectation_line(const study::ExpectedService& expected, const std::
 }
 
 std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& more) {
-  constexpr double kKeepsUp = 0.95;  // of the rate; the last requests of a run end without others beside them
-  if (study::has_limits(slo) && expected.slo_attainment.low < slo.share)
-    return "at the slow end of the interval too few meet the SLO: " + more;
+  const study::Doubt doubt = study::doubt_of(expected, slo);
+  if (doubt == study::Doubt::none) return {};
+  if (doubt == study::Doubt::service_level) return "at the slow end of the interval too few meet the SLO: " + more;
   const study::ExpectedFigure& rate = expected.requests_per_second;
-  if (rate.low >= kKeepsUp * rate.value) return {};
   return "at the slow end of the interval only " + number(rate.low) + " of " + number(rate.value) +
          " requests/s are served: " + more;
 }
 
 std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& doubt) {
   if (!study::has_limits(slo)) return doubt.empty() ? "" : "→ " + doubt;
-  const auto share = [](double value) { return percent(value, 2); };
+  const auto share = [&slo](double value) { return share_text(value, slo.share); };
   return "→ " + with_interval(expected.slo_attainment, share) + " of the requests meet the SLO" +
          (doubt.empty() ? "" : "; " + doubt);
 }

@@ -1,6 +1,7 @@
 #include "sim/study/serving_setting.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "model/plan_step.hpp"
@@ -77,9 +78,14 @@ template <class Holds>
   return std::nullopt;
 }
 
-[[nodiscard]] int round_down(int batch) { return batch < kBatchStep ? batch : batch / kBatchStep * kBatchStep; }
+[[nodiscard]] int round_down(int batch) { return batch / batch_step(batch) * batch_step(batch); }
 
 }  // namespace
+
+int batch_step(int batch) {
+  constexpr unsigned kLargest = kBatchStep;
+  return static_cast<int>(std::min(kLargest, std::bit_floor(std::max(8u, static_cast<unsigned>(batch)) / 8)));
+}
 
 std::string_view name(SequenceLimit limit) {
   switch (limit) {
@@ -89,6 +95,8 @@ std::string_view name(SequenceLimit limit) {
       return "TPOT";
     case SequenceLimit::asked_for:
       return "as many as asked for";
+    case SequenceLimit::waits:
+      return "enough for short waits";
     case SequenceLimit::gain:
       return "95 % of the highest rate";
     case SequenceLimit::most:
@@ -126,14 +134,19 @@ Served serve(const SteadyLoad& load, const BatchLaw& law) {
   const int most = load.sequences.value_or(kMostSequences);
   Served served;
   const int room = largest(most, law.fits);
-  served.batch = load.tpot ? largest(room, [&](int batch) { return law.tpot(batch) <= *load.tpot; }) : room;
+  const bool by_tpot = load.tpot && load.why_sequences != SequenceLimit::waits;
+  served.batch = by_tpot ? largest(room, [&](int batch) { return law.tpot(batch) <= *load.tpot; }) : room;
   served.limit = served.batch < room ? SequenceLimit::tpot
                  : room < most       ? SequenceLimit::memory
-                 : load.sequences    ? SequenceLimit::asked_for
+                 : load.sequences    ? load.why_sequences
                                      : SequenceLimit::most;
   served.most = served.batch;
-  if (served.batch == 0) return served;
-  if (served.limit != SequenceLimit::asked_for) served.batch = round_down(served.most);
+  served.room = room;
+  if (served.batch == 0) {
+    if (room > 0) served.tpot = law.tpot(1);
+    return served;
+  }
+  if (served.limit != load.why_sequences) served.batch = round_down(served.most);
   if (!load.tpot && !load.sequences) {
     const double enough = kKneeShare * law.rate(served.batch);
     const int knee = 1 + largest(served.batch - 1, [&](int batch) { return law.rate(batch) < enough; });

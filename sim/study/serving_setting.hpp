@@ -4,7 +4,8 @@
 //   TPOT     = (time of b prefills + output decode steps of b) / output          Little's law: prefills delay decodes
 //   batch b  = the largest that fits in memory, in the load's sequences and in its TPOT; where neither sequences nor
 //              TPOT are asked for, the smallest that serves 95 % of that: what comes after is waiting. As engines are
-//              set up, a multiple of 8: the next one down, up for the 95 %; below 8, or asked for, any number
+//              set up, in steps: down by batch_step, up to a multiple of 8 for the 95 %. Where it is asked for, any
+//              number
 //
 // The devices of a replica may share the layers (tensor parallel), which makes its steps shorter. Its groups with
 // sequences of their own (expert parallel) serve as much as one each. The p stages of a pipeline have p batches at a
@@ -26,7 +27,11 @@ namespace dculab::sim {
 
 inline constexpr int kMostSequences = 1024;  // vLLM's max_num_seqs on large devices
 inline constexpr double kKneeShare = 0.95;   // of the highest rate
-inline constexpr int kBatchStep = 8;         // limits are set in such steps
+inline constexpr int kBatchStep = 8;         // limits are set in such steps, where they are no more than an eighth
+
+// Limits of about `batch` sequences are set in such steps: the largest power of two that is no more than an eighth of
+// it, 8 at most, so that rounding down gives up no more than a ninth. 1 for fewer than 16.
+[[nodiscard]] int batch_step(int batch);
 
 struct Setting {
   int kv_heads = 0;
@@ -37,12 +42,17 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
+enum class SequenceLimit : std::uint8_t { memory, tpot, asked_for, waits, gain, most };
+[[nodiscard]] std::string_view name(SequenceLimit limit);
+
 // The means of what is asked for.
 struct SteadyLoad {
   int prompt_tokens = 1;
   int output_tokens = 1;
   std::optional<int> sequences;  // most at a time
   std::optional<Seconds> tpot;
+  // Why no more than `sequences`; or waits: as many as keep waits short, more than meet tpot while all of them run.
+  SequenceLimit why_sequences = SequenceLimit::asked_for;
 };
 
 struct ServingCase {
@@ -55,16 +65,14 @@ struct ServingCase {
   [[nodiscard]] int mean_context() const { return load.prompt_tokens + (load.output_tokens + 1) / 2; }
 };
 
-enum class SequenceLimit : std::uint8_t { memory, tpot, asked_for, gain, most };
-[[nodiscard]] std::string_view name(SequenceLimit limit);
-
-// Of a replica; `batch` and `most` of each of its schedulers: of a group, of a stage.
+// Of a replica; `batch`, `most` and `room` of each of its schedulers: of a group, of a stage.
 struct Served {
-  int batch = 0;  // 0: not one sequence fits, or none is fast enough, and nothing else is filled in
+  int batch = 0;  // 0: not one sequence fits, or none is fast enough, and of what follows only limit and tpot say more
   int most = 0;   // sequences that could be served at a time: fit, are fast enough, and as many as asked for
+  int room = 0;   // that fit, and as many as asked for
   SequenceLimit limit = SequenceLimit::memory;
   double output_tokens_per_second = 0;
-  Seconds tpot;
+  Seconds tpot;  // of a batch that is always full; where one sequence alone is too slow, of that
 };
 
 // What each device has of the model, of a pipeline the fullest. Precondition: problems() of the devices and the model

@@ -223,11 +223,11 @@ void PoolSearch::grow(PoolCandidate& candidate, const PoolsService& served) {
 }
 
 void PoolSearch::refuse() const {
-  std::vector<std::pair<std::string, std::string>> found;
+  std::vector<Refusal> found;
   const auto add = [&found](const std::vector<PoolLayout>& layouts, const std::string& pool) {
     for (const PoolLayout& each : layouts)
       if (const Layout& layout = each.tried.layout; !layout.why_not.empty())
-        found.emplace_back(layout.why_not, pool + " " + layout_text(layout.devices));
+        found.push_back({layout.why_not, pool + " " + layout_text(layout.devices), layout.missed});
   };
   add(prefill_, "prefill");
   add(decode_, "decode");
@@ -235,9 +235,9 @@ void PoolSearch::refuse() const {
     const PoolPair& pair = candidate.pair;
     const Layout &prefill = prefill_[pair.prefill].tried.layout, &decode = decode_[pair.decode].tried.layout;
     if (!prefill.why_not.empty()) continue;
-    found.emplace_back(pair.why_not.empty() ? "needs more than " + std::to_string(kMostPoolSimulations) + " simulations"
-                                            : pair.why_not,
-                       "prefill " + layout_text(prefill.devices) + " with decode " + layout_text(decode.devices));
+    found.push_back({pair.why_not.empty() ? "needs more than " + std::to_string(kMostPoolSimulations) + " simulations"
+                                          : pair.why_not,
+                     "prefill " + layout_text(prefill.devices) + " with decode " + layout_text(decode.devices)});
   }
   throw InputError(model_.name + " with prefill on " + question_.prefill.machine.name + " and decode on " +
                        question_.decode.machine.name,

@@ -92,6 +92,17 @@ template <class Value>
 
 }  // namespace
 
+const FleetAlone* DisaggregatedRecommendation::no_worse() const {
+  const PoolPair& pair = fleet.choice();
+  const std::int64_t prefill = std::int64_t{pair.prefill_replicas} * fleet.prefill_layout().devices.devices();
+  const std::int64_t all = fleet.num_devices();
+  for (std::size_t index = 0; index < alone.size(); ++index) {
+    const std::int64_t its = !fleet.two_kinds ? all : index == 0 ? prefill : all - prefill;
+    if (alone[index].fleet && alone[index].fleet->choice().num_devices() <= its) return &alone[index];
+  }
+  return nullptr;
+}
+
 DisaggregatedRecommendation recommend_disaggregated(const RecommendationQuestion& question,
                                                     const std::string& machine) {
   require_answerable(question);

@@ -26,6 +26,10 @@ struct DisaggregatedRecommendation {
   std::vector<FleetAlone> alone{};  // of the prefill machine, then of the decode machine where it is another
   double slo_share = 0.9;           // of the requests that should meet the slo
 
+  // Of `alone`: needs no more of its devices than the pools have of them, so that disaggregation gains nothing. Null:
+  // none does.
+  [[nodiscard]] const FleetAlone* no_worse() const;
+
   [[nodiscard]] const sim::Machine& prefill_machine() const { return fleet.server.machine; }
   [[nodiscard]] const sim::Machine& decode_machine() const { return fleet.server.machine_of(ReplicaRole::decode); }
 };

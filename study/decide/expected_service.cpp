@@ -38,6 +38,7 @@ ExpectedService expected_service(const sim::SimulatedServer& server, const Reque
           .requests_per_second = of("requests_per_second").value_or(ExpectedFigure{}),
           .slo_attainment = *of("share_within_slo"),
           .requests = run.metrics.latency().count(),
+          .slowest = trust.high,
           .joules_per_output_token = of("joules_per_output_token"),
           .usd_per_million_tokens = of("usd_per_million_tokens")};
 }

@@ -20,6 +20,7 @@ struct ExpectedService {
   ExpectedFigure requests_per_second;      // that are served
   ExpectedFigure slo_attainment{1, 1, 1};  // share of the requests that meet the service level
   std::int64_t requests = 0;               // that were simulated
+  double slowest = 1;                      // a step's time at the slow end of the intervals, over its price
   // As far as the machine's file states power and price.
   std::optional<ExpectedFigure> joules_per_output_token{}, usd_per_million_tokens{};
 };

@@ -34,7 +34,7 @@ class FleetSearch {
  private:
   void try_layouts(int least, int most);
   void try_layout(const sim::ReplicaDevices& devices);
-  [[nodiscard]] std::optional<Tried> priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not);
+  [[nodiscard]] std::optional<Tried> priced(Dtype dtype, Layout& refused);
   void add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices);
   [[nodiscard]] bool is_better(std::size_t one, std::size_t other) const;
   [[nodiscard]] std::optional<std::size_t> fewest_devices();
@@ -52,25 +52,28 @@ class FleetSearch {
   std::vector<Layout> refused_;
 };
 
-std::optional<Tried> FleetSearch::priced(const sim::ReplicaDevices& devices, Dtype dtype, std::string& why_not) {
-  auto tried =
-      tried_layout({question_.scenario, machine_, model_, load_, question_.block_size}, devices, dtype, why_not);
+// Of refused.devices; what is wrong with them is set where they do not serve.
+std::optional<Tried> FleetSearch::priced(Dtype dtype, Layout& refused) {
+  auto tried = tried_layout({question_.scenario, machine_, model_, load_, question_.block_size}, refused.devices, dtype,
+                            refused.why_not);
   if (!tried) return std::nullopt;
   tried->layout.served = sim::serve(tried->serving, tried->layout.setting);
   if (tried->layout.served.batch > 0) return tried;
-  why_not = why_none(tried->layout.served);
+  set_why_none(tried->layout);
+  refused.why_not = tried->layout.why_not;
+  refused.missed = tried->layout.missed;
   return std::nullopt;
 }
 
 void FleetSearch::try_layout(const sim::ReplicaDevices& devices) {
-  std::string why_not;
+  Layout refused{.devices = devices, .setting = {}};
   bool serves = false;
   for (const Dtype dtype : question_.kv_dtypes)
-    if (auto tried = priced(devices, dtype, why_not)) {
+    if (auto tried = priced(dtype, refused)) {
       tried_.push_back(*std::move(tried));
       serves = true;
     }
-  if (!serves) refused_.push_back({.devices = devices, .setting = {}, .why_not = why_not});
+  if (!serves) refused_.push_back(std::move(refused));
 }
 
 void FleetSearch::try_layouts(int least, int most) {
@@ -155,9 +158,12 @@ std::optional<std::size_t> FleetSearch::fastest() {
 }
 
 void FleetSearch::refuse() const {
-  std::vector<std::pair<std::string, std::string>> found;
-  for (const Tried& tried : tried_) found.emplace_back(tried.layout.why_not, layout_text(tried.layout.devices));
-  for (const Layout& layout : refused_) found.emplace_back(layout.why_not, layout_text(layout.devices));
+  std::vector<Refusal> found;
+  const auto add = [&found](const Layout& layout) {
+    found.push_back({layout.why_not, layout_text(layout.devices), layout.missed});
+  };
+  for (const Tried& tried : tried_) add(tried.layout);
+  for (const Layout& layout : refused_) add(layout);
   throw InputError(model_.name + " on " + machine_.name,
                    "no layout serves the load (" + reasons_text(found) + "); " +
                        (question_.offer.servers ? "offer more servers, " : "") +

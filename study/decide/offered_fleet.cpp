@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "study/decide/serving_case.hpp"
+#include "study/decide/tried_layout.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
@@ -41,6 +42,28 @@ FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::
           .sequences = question.sequences,
           .rate = rate_of(workload),
           .count_requests = question.count_requests};
+}
+
+sim::SteadyLoad with_short_waits(const RecommendationQuestion& question, const sim::ServingCase& serving,
+                                 const RequestWorkload& workload, const std::optional<FleetChoice>& fleet) {
+  sim::SteadyLoad load = serving.load;
+  if (fleet) {
+    const sim::Served& served = fleet->choice().served;
+    if (served.limit == sim::SequenceLimit::waits) load.sequences = served.batch, load.why_sequences = served.limit;
+    return load;
+  }
+  const std::optional<double> rate = rate_of(workload);
+  if (!rate) return load;
+  std::string why_not;
+  auto tried = tried_layout({question.scenario, serving.machine, serving.model, load, question.block_size},
+                            serving.devices, question.kv_cache_dtype.value_or(serving.options.kv_cache_dtype), why_not);
+  if (!tried) return load;
+  tried->layout.served = sim::serve(tried->serving, tried->layout.setting);
+  if (tried->layout.served.batch == 0) return load;
+  const FleetOffer none;
+  choose_sequences(*tried, {workload, load, question.scenario.slo, none, rate, question.count_requests},
+                   question.scenario.deployment.data_parallel_size);
+  return tried->serving.load;
 }
 
 }  // namespace dculab::study

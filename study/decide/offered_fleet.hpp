@@ -28,4 +28,10 @@ namespace dculab::study {
 [[nodiscard]] FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::Machine& machine,
                                            const ModelShape& model, const RequestWorkload& workload);
 
+// The case's load with as many sequences at a time as keep waits short, where TPOT alone would allow fewer: those of
+// the fleet, or, without one, what the replicas of the given deployment take.
+[[nodiscard]] sim::SteadyLoad with_short_waits(const RecommendationQuestion& question, const sim::ServingCase& serving,
+                                               const RequestWorkload& workload,
+                                               const std::optional<FleetChoice>& fleet);
+
 }  // namespace dculab::study

@@ -81,7 +81,7 @@ void price(ReplicaRole role, const sim::Deployment& link, PoolLayout& pool) {
   }
   layout.served = role == ReplicaRole::prefill ? prefilled(replica) : decoded(replica);
   if (layout.served.batch == 0)
-    layout.why_not = why_none(layout.served);
+    set_why_none(layout);
   else
     pool.alone = (role == ReplicaRole::prefill ? prefill_pool : decode_pool)(replica, replica.with(1)).steps;
 }

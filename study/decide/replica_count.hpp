@@ -1,4 +1,8 @@
-// How many replicas of a layout serve a load.
+// How many replicas of a layout serve a load, with how many sequences at a time.
+//
+// The closed form takes as many sequences as meet TPOT while all of them run all the time (serving_setting.hpp).
+// Requests that arrive at random seldom fill a batch, and wait when they do. Where these waits alone miss the service
+// level, half as many more are tried, and half as many again, as long as more of the requests meet it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +29,8 @@ struct Layout {
   sim::Served served{};         // by a replica, in closed form
   int replicas = 0;             // that serve the load; where it was not simulated, at least; 0: none do
   std::optional<ReplicaService> simulated{};
-  std::string why_not{};  // does not serve
+  std::string why_not{};            // does not serve
+  std::optional<Seconds> missed{};  // the time that is longer than the service level allows
 
   [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
 };
@@ -53,7 +58,12 @@ struct AskedLoad {
 [[nodiscard]] bool meets_level_alone(Tried& tried, const AskedLoad& asked);
 
 // Sets the layout's replicas, and what their requests see, beginning with its replicas; 0 and why_not where none of up
-// to `most_devices` meet the level. Doubled, then bisected. Precondition: asked.rate.
+// to `most_devices` meet the level. Doubled, then bisected. `served` becomes that of the sequences at a time that it
+// takes. Precondition: asked.rate.
 void add_replicas(Tried& tried, const AskedLoad& asked, std::int64_t most_devices);
+
+// Makes `served` that of the sequences at a time with which most requests meet the level, of so many replicas.
+// Precondition: asked.rate.
+void choose_sequences(Tried& tried, const AskedLoad& asked, int replicas);
 
 }  // namespace dculab::study

@@ -56,7 +56,9 @@ ReplicaService serve_requests(const sim::ServingCase& serving, const sim::Settin
                               const RequestWorkload& workload, const ServiceLevel& slo) {
   const sim::SimulatedServer server = replica_server(serving, setting, batch);
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(serving.model.name, found.front());
-  return service_of(sim::simulate(server, workload, slo).metrics, workload);
+  ReplicaService service = service_of(sim::simulate(server, workload, slo).metrics, workload);
+  service.max_num_seqs = batch;
+  return service;
 }
 
 RequestWorkload one_by_one(RequestWorkload workload, int ranks) {

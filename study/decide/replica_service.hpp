@@ -10,6 +10,7 @@ namespace dculab::study {
 struct ReplicaService {
   double requests_per_second = 0;  // that arrive; 0: as they were recorded
   std::int64_t requests = 0;       // that were simulated
+  int max_num_seqs = 0;            // of each scheduler
   double slo_attainment = 1;       // share of them within the service level
   Seconds ttft_p90{}, tpot_p90{}, latency_mean{};
 };

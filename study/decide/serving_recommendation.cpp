@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
+#include "study/decide/doubt.hpp"
 #include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
@@ -178,11 +179,30 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   return choices;
 }
 
-void choose_limits(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
-  const ServiceLevel& slo = question.scenario.slo;
+// The requests of one of so many replicas.
+[[nodiscard]] RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
+                                              const Recommendation& result, int replicas) {
   const sim::ReplicaDevices& devices = result.serving.devices;
-  const int enough = std::clamp(4 * result.served.batch * devices.pipeline_parallel_size, 64, 512) * devices.ranks();
-  if (question.count_requests) workload.requests = enough;
+  RequestWorkload part = share_of(workload, replicas);
+  if (question.count_requests)
+    part.requests = std::clamp(4 * result.served.batch * devices.pipeline_parallel_size, 64, 512) * devices.ranks();
+  return part;
+}
+
+void leave_no_doubt(const RecommendationQuestion& question, const sim::SimulatedServer& server,
+                    const RequestWorkload& workload, Recommendation& result) {
+  const ServiceLevel& slo = question.scenario.slo;
+  if (!result.fleet || result.fleet->rate == 0 || doubt_of(*result.expected, slo) == Doubt::none) return;
+  const int offered = result.fleet->offer.most_replicas(result.serving.devices).value_or(kMostReplicas);
+  result.most_in_doubt = std::max(result.replicas, std::min(offered, kDoubtTimes * result.replicas));
+  const auto part_of = [&](int replicas) { return part_of_replica(question, workload, result, replicas); };
+  result.replicas_without_doubt =
+      replicas_without_doubt({server, slo, part_of, result.expected->slowest}, result.replicas, result.most_in_doubt);
+}
+
+void choose_limits(const RecommendationQuestion& question, const RequestWorkload& all, Recommendation& result) {
+  const ServiceLevel& slo = question.scenario.slo;
+  RequestWorkload workload = part_of_replica(question, all, result, result.replicas);
   result.offered_by_us = workload.arrival == ArrivalKind::all_at_once;
   if (result.offered_by_us) {
     workload.arrival = ArrivalKind::gamma;
@@ -199,7 +219,9 @@ void choose_limits(const RecommendationQuestion& question, RequestWorkload workl
   result.batched_tokens = choose_batched_tokens(server, workload, result.serving.load, slo, carried);
   server.options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
   result.memory = memory_share(result.serving, result.setting, server.options, longest_request(workload));
-  if (result.fleet || has_rate) result.expected = expected_service(server, workload, slo);
+  if (!result.fleet && !has_rate) return;
+  result.expected = expected_service(server, workload, slo);
+  leave_no_doubt(question, server, all, result);
 }
 
 void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& drafted, Recommendation& result) {
@@ -223,18 +245,17 @@ void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& dra
   return fleet;
 }
 
-void settle(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
+void settle(const RecommendationQuestion& question, const RequestWorkload& workload, Recommendation& result) {
   const config::Scenario& scenario = question.scenario;
   sim::ServingCase& serving = result.serving;
   result.replicas = scenario.deployment.data_parallel_size;
-  workload = share_of(std::move(workload), result.replicas);
   const ModelShape part = resolve_replica_part(scenario, serving.model, serving.machine);
   const SpeculativeConfig drafted = std::exchange(serving.options.speculative_config, {});
   if (scenario.accuracy) result.accuracy = measured_accuracy(scenario);
   std::vector<StackLimits> stacks = stack_limits(part, serving.options, serving.machine);
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   stacks.front().kv_dtypes = known_kv_dtypes(stacks.front(), serving.machine);
-  decide_all(question, workload, stacks.front(), result);
+  decide_all(question, share_of(workload, result.replicas), stacks.front(), result);
   result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
                                               serving.model.possible_kv_heads(), size_text)};
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
@@ -246,7 +267,7 @@ void settle(const RecommendationQuestion& question, RequestWorkload workload, Re
   result.refused = refused_kv(serving.machine, model, options);
   result.bound = bound_of(serving, result.setting, result.served.batch);
   result.stacks = choose_for_stacks(stacks, result);
-  choose_limits(question, std::move(workload), result);
+  choose_limits(question, workload, result);
   judge_drafts(scenario, drafted, result);
   if (question.trace) result.measured = measured_regret(serving, *question.trace);
 }
@@ -267,6 +288,7 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   result.slo_share = question.scenario.slo.share;
   result.serving =
       serving_case(question.scenario, machine, model, mean_load(workload, question.scenario.slo, question.sequences));
+  result.serving.load = with_short_waits(question, result.serving, workload, result.fleet);
   settle(question, workload, result);
   return result;
 }

@@ -59,10 +59,14 @@ struct Recommendation {
   BatchedTokensChoice batched_tokens;
   MemoryShare memory;
   std::optional<ExpectedService> expected;  // where devices were offered or a rate asked for, of a replica's requests
-  double offered_requests_per_second = 0;   // to a replica; 0: as the workload's file says
-  bool offered_by_us = false;               // kOfferedShare of what is served steadily
-  double slo_share = 0.9;                   // of the requests that should meet the slo
-  std::optional<MeasuredRegret> measured;   // with a trace
+  // Where `expected` is in doubt and devices were offered for a rate: how many replicas leave none, and how many were
+  // tried.
+  std::optional<int> replicas_without_doubt;
+  int most_in_doubt = 0;
+  double offered_requests_per_second = 0;  // to a replica; 0: as the workload's file says
+  bool offered_by_us = false;              // kOfferedShare of what is served steadily
+  double slo_share = 0.9;                  // of the requests that should meet the slo
+  std::optional<MeasuredRegret> measured;  // with a trace
   // Where the scenario has a speculative_config, of as many sequences as are served at a time. All else is chosen
   // without drafts.
   std::optional<DraftCandidates> drafts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "study/decide/serving_case.hpp"
 
@@ -36,22 +37,30 @@ std::optional<Tried> tried_layout(const LayoutQuestion& question, const sim::Rep
   return std::nullopt;
 }
 
-std::string why_none(const sim::Served& served) {
-  return served.limit == sim::SequenceLimit::tpot ? "one sequence alone takes longer a token than slo.tpot"
-                                                  : "not one sequence fits beside the weights";
+void set_why_none(Layout& layout) {
+  if (layout.served.limit == sim::SequenceLimit::tpot) {
+    layout.why_not = "one sequence alone takes longer a token than slo.tpot";
+    layout.missed = layout.served.tpot;
+  } else {
+    layout.why_not = "not one sequence fits beside the weights";
+  }
 }
 
-std::string reasons_text(const std::vector<std::pair<std::string, std::string>>& found) {
-  std::vector<std::pair<std::string, std::string>> reasons;  // and the layouts that each is of
-  for (const auto& each : found) {
-    const auto same = std::ranges::find(reasons, each.first, &std::pair<std::string, std::string>::first);
+std::string reasons_text(const std::vector<Refusal>& found) {
+  std::vector<Refusal> reasons;
+  for (const Refusal& each : found) {
+    const auto same = std::ranges::find(reasons, each.reason, &Refusal::reason);
     if (same == reasons.end())
       reasons.push_back(each);
-    else
-      same->second += "; " + each.second;
+    else if (!each.missed || !same->missed)
+      same->layout += "; " + each.layout;
+    else if (*each.missed < *same->missed)
+      *same = each;
   }
   std::string text;
-  for (const auto& [reason, layouts] : reasons) text += (text.empty() ? "" : ". ") + reason + ": " + layouts;
+  for (const Refusal& each : reasons)
+    text += (text.empty() ? "" : ". ") + each.reason +
+            (each.missed ? ", " + config::short_text(*each.missed) + " at best: " : ": ") + each.layout;
   return text;
 }
 

@@ -23,11 +23,17 @@ struct LayoutQuestion {
 [[nodiscard]] std::optional<Tried> tried_layout(const LayoutQuestion& question, const sim::ReplicaDevices& devices,
                                                 Dtype kv_cache_dtype, std::string& why_not);
 
-// Why a layout whose best batch is 0 serves nothing.
-[[nodiscard]] std::string why_none(const sim::Served& served);
+// Sets why a layout whose best batch is 0 serves nothing.
+void set_why_none(Layout& layout);
 
-// "misses the slo: TP 1; TP 2. needs 16 devices or more: TP 4": each reason once, with the layouts that it is of.
-// `found`: pairs of a reason and a layout.
-[[nodiscard]] std::string reasons_text(const std::vector<std::pair<std::string, std::string>>& found);
+struct Refusal {
+  std::string reason;
+  std::string layout;               // in words
+  std::optional<Seconds> missed{};  // the time that is longer than the service level allows
+};
+
+// "misses the slo: TP 1; TP 2. one request alone misses slo.ttft, 330 ms at best: TP 4": each reason once, with the
+// layouts that it is of, or, where each misses a time, the one that misses it by least.
+[[nodiscard]] std::string reasons_text(const std::vector<Refusal>& found);
 
 }  // namespace dculab::study

@@ -48,13 +48,13 @@ TEST_CASE("the batch is the largest that meets what is asked for") {
   CHECK(served_rate(serving.machine, serving, setting, full.batch) == Approx(full.output_tokens_per_second));
   CHECK(served_rate(serving.machine, serving, setting, full.most) > 0);
   CHECK(served_rate(serving.machine, serving, setting, full.most + 1) == 0);
-  CHECK(full.batch == full.most / kBatchStep * kBatchStep);
+  CHECK(full.batch == full.most / batch_step(full.most) * batch_step(full.most));
 
   serving.load.tpot = full.tpot * 0.5;
   const Served limited = serve(serving, setting);
   CHECK(limited.limit == SequenceLimit::tpot);
   CHECK(limited.tpot <= *serving.load.tpot);
-  CHECK(limited.batch == limited.most / kBatchStep * kBatchStep);
+  CHECK(limited.batch == limited.most / batch_step(limited.most) * batch_step(limited.most));
   serving.load.sequences = limited.most + 1;
   serving.load.tpot = {};
   CHECK(serve(serving, setting).tpot > full.tpot * 0.5);
@@ -72,11 +72,17 @@ TEST_CASE("without limits the batch is the smallest multiple of 8 that serves 95
   CHECK(served_rate(serving.machine, serving, setting, knee.batch - kBatchStep) < kKneeShare * most);
 }
 
+TEST_CASE("limits of sequences are set in steps that give up no more than a ninth") {
+  for (const auto& [batch, step] : {std::pair{1, 1}, {15, 1}, {16, 2}, {31, 2}, {32, 4}, {63, 4}, {64, 8}, {1024, 8}})
+    CHECK(batch_step(batch) == step);
+}
+
 TEST_CASE("what cannot fit and what cannot be fast enough serve nothing, and say which") {
   ServingCase serving = llama_on(mi50_like());
   serving.load.tpot = Seconds(1e-9);
   CHECK(serve(serving, own_of(serving)).batch == 0);
   CHECK(serve(serving, own_of(serving)).limit == SequenceLimit::tpot);
+  CHECK(serve(serving, own_of(serving)).tpot > Seconds(1e-3));  // of one sequence
   serving.machine.memory.back().size = 4 * kGiB;
   CHECK(serve(serving, own_of(serving)).batch == 0);
   CHECK(serve(serving, own_of(serving)).limit == SequenceLimit::memory);

@@ -59,6 +59,20 @@ TEST_CASE("pools serve the load, and no simulated candidate does on fewer device
   CHECK(fleet.expected.tpot_p90.low <= fleet.expected.tpot_p90.value);
 }
 
+TEST_CASE("pools gain nothing where one kind of machine alone needs no more of its devices") {
+  DisaggregatedRecommendation found = recommend_disaggregated(pools_question(kPoolLoad, {.devices = 8}), "h100-sxm");
+  PoolPair& pair = found.fleet.pairs[found.fleet.chosen];
+  pair.prefill_replicas = pair.decode_replicas = 0;
+  CHECK(found.no_worse() == nullptr);
+  pair.prefill_replicas = 1000;
+  CHECK(found.no_worse() == &found.alone[0]);
+  pair.prefill_replicas = 0;
+  pair.decode_replicas = 1000;
+  CHECK(found.no_worse() == &found.alone[1]);
+  found.fleet.two_kinds = false;  // then both pools are of one kind, and it is its devices in both that count
+  CHECK(found.no_worse() == &found.alone[0]);
+}
+
 TEST_CASE("a slower link makes TPOT longer, and TTFT not") {
   const RecommendationQuestion question = pools_question(kPoolLoad, {.devices = 8});
   const DisaggregatedFleet fleet = recommend_disaggregated(question, "h100-sxm").fleet;

@@ -8,6 +8,7 @@
 #include "config/scenario_file.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
+#include "study/decide/doubt.hpp"
 #include "study/decide/replica_service.hpp"
 #include "study/decide/serving_recommendation.hpp"
 #include "study/scenario/request_workload.hpp"
@@ -131,6 +132,53 @@ TEST_CASE("devices that cannot serve a load are refused with what each layout la
   CHECK_THROWS_WITH(fleet_of(question), ContainsSubstring("no layout serves the load") &&
                                             ContainsSubstring("not one sequence fits beside the weights: TP 1") &&
                                             ContainsSubstring("devices or more: TP "));
+}
+
+TEST_CASE("a refused layout says which time it needs") {
+  RecommendationQuestion question = fleet_question(kLoad, {.devices = 2});
+  config::set_override(question.scenario.document, {"slo.tpot", "1 ms"});
+  question.scenario = config::read_scenario("test", question.scenario.document);
+  CHECK_THROWS_WITH(fleet_of(question), ContainsSubstring("one sequence alone takes longer a token than slo.tpot, ") &&
+                                            ContainsSubstring(" ms at best: TP "));
+}
+
+TEST_CASE("the replicas that leave no doubt meet the service level with slow steps, one less does not") {
+  const RecommendationQuestion question = fleet_question(kLoad, {.devices = 8});
+  const Recommendation found = recommend_serving(question, "k100-ai");
+  REQUIRE(doubt_of(*found.expected, question.scenario.slo) == Doubt::service_level);
+  REQUIRE(found.replicas_without_doubt);
+  CHECK(*found.replicas_without_doubt > found.replicas);
+  sim::SimulatedServer server = replica_server(found.serving, found.setting, found.served.batch);
+  server.options.max_num_batched_tokens = found.tokens().max_num_batched_tokens;
+  server.step_scale = found.expected->slowest;
+  const RequestWorkload all = resolve_requests(question.scenario, found.serving.model);
+  const auto attainment = [&](int replicas) {
+    RequestWorkload part = share_of(all, replicas);
+    part.requests = static_cast<int>(found.expected->requests);
+    return sim::simulate(server, part, question.scenario.slo).metrics.share_within_objective();
+  };
+  CHECK(attainment(*found.replicas_without_doubt) >= 0.9);
+  CHECK(attainment(*found.replicas_without_doubt - 1) < 0.9);
+}
+
+TEST_CASE("where waits miss the service level, more run at a time than meet TPOT while all of them run") {
+  RecommendationQuestion question = fleet_question(
+      "workload: {requests: 256, prompt_tokens: 1024, output_tokens: 256, arrival: poisson, "
+      "requests_per_second: 1}\nslo: {ttft: 1 s, tpot: 45 ms}\ndeployment: {tensor_parallel_size: 4}\n",
+      {.devices = 8});
+  question.offer.reset();
+  const Recommendation found = recommend_serving(question, "k100-ai");
+  CHECK(found.served.limit == sim::SequenceLimit::waits);
+  sim::ServingCase serving = found.serving;
+  serving.load.sequences.reset();
+  serving.load.why_sequences = sim::SequenceLimit::asked_for;
+  const sim::Served by_tpot = sim::serve(serving, found.setting);
+  CHECK(found.served.batch > by_tpot.batch);
+  const RequestWorkload workload = resolve_requests(question.scenario, serving.model);
+  const auto attainment = [&](int batch) {
+    return serve_requests(serving, found.setting, batch, workload, question.scenario.slo).slo_attainment;
+  };
+  CHECK(attainment(found.served.batch) > attainment(by_tpot.batch));
 }
 
 TEST_CASE("a latency that one request alone misses is met by no number of devices") {
