@@ -21,9 +21,10 @@ FULL_GRIDS = {
     "prefill": [*FULL, "--phase", "prefill", "--batch", "1", "--context", "128,512,2048", "--repeats", "3"],
     "prefill-batch": [*FULL, "--phase", "prefill", "--batch", "4,16", "--context", "64", "--repeats", "3"],
 }
+# Steps of the full grids, so that a quick run is compared with the same steps of the H200.
 QUICK_GRIDS = {
     "decode": ["--kv-heads", "1,8,32", "--block-size", "16,64", "--phase", "decode", "--batch", "1,16", "--context",
-               "512,2048", "--repeats", "3"],
+               "256,1024", "--repeats", "3"],
     "prefill": ["--kv-heads", "8", "--block-size", "16", "--phase", "prefill", "--batch", "1", "--context",
                 "128,512,2048", "--repeats", "3"],
 }

@@ -21,7 +21,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(source / "scripts" / "gpu"))
 
 import device_access  # noqa: E402
-import in_short  # noqa: E402
 import measured_aims  # noqa: E402
 import results_archive  # noqa: E402
 import running  # noqa: E402
@@ -237,22 +236,6 @@ def check_progress():
     assert [validation_grids.step_count(each) for each in grid.values()] == [378, 126, 126, 84]
 
 
-def check_in_short(folder):
-    machine = folder / "machine.yaml"
-    machine.write_text('name: x\ndescription: "a GPU, probed; what cannot be measured is that of mi210 (104 compute units)"\n')
-    assert in_short.shipped_name(machine) == "mi210"
-    here, h200 = {"shipped": 0.31, "probed": None, "fitted": 0.031}, {"shipped": 0.175, "probed": 0.3, "fitted": 0.027}
-    first, *table, last = in_short.lines("AMD Instinct MI210", "mi210", here, h200)
-    assert first.startswith("In short: median error") and "300 us" in last
-    assert [word.strip() for word in table[0].split("  ")[-2:]] == ["AMD Instinct MI210", "NVIDIA H200"], table
-    assert [line.split()[-2:] for line in table[1:]] == [["31.0%", "17.5%"], ["-", "30.0%"], ["3.1%", "2.7%"]], table
-    assert "as mi210 is shipped, without a measurement (H200: h200)" in table[1], table
-    assert in_short.h200_errors("no program", folder) == {} == in_short.h200_aims(folder)
-    assert not any("H200" in line for line in in_short.lines("a GPU", "mi210", here, {}))
-    reached = [round(aim["reached"], 3) for aim in in_short.h200_aims(source).values()]
-    assert reached == [0.109, 0.28, 0.055], reached
-
-
 def check_aims():
     log = "aim: decode attention: lowest 80.5 %, at least 75 % of copy\naim: GPTQ GEMV: lowest 60.0 %, at least 70 % of copy\n"
     aims = measured_aims.verdicts(log, {"held_out_ops": {"attention_decode": {"median_abs_error": 0.05}}})
@@ -269,8 +252,7 @@ with tempfile.TemporaryDirectory() as name:
     here = pathlib.Path(name)
     check_devices(here)
     check_compilers()
-    for part in "tools", "short":
-        (here / part).mkdir()
+    (here / "tools").mkdir()
     check_build_tools(here / "tools")
     check_which_gpu(here)
     check_architectures_and_disks(here)
@@ -282,7 +264,6 @@ with tempfile.TemporaryDirectory() as name:
         check_address(here)
     check_log(here)
     check_progress()
-    check_in_short(here / "short")
     check_aims()
     words = dict(results_archive.private_words(source))
     assert words[str(source)] == "<dculab>", words

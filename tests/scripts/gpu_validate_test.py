@@ -146,7 +146,8 @@ with tempfile.TemporaryDirectory() as name:
     assert short[1].split("  ")[-1] == "NVIDIA H200" and len(short[2].split("%")) == 3, short
     assert short[2].startswith("as mi50 is shipped, without a measurement (H200: h200)"), short
     assert "fitted to half of the steps, on the other half" in short[3] and short[3].endswith(" 2.7%"), short
-    assert "\n".join(short[:4]) in letter, letter
+    assert short[4] == "The H200's figures are of other steps, the 714 of its full grids.", short
+    assert "\n".join(short[:5]) in letter, letter
     assert json.loads((results / "environment.json").read_text())["dculab"].startswith("dculab "), results
     check_private(results / "results.tar.gz")
     check_read_back(results / "results.tar.gz", steps_to_fit=24 + 12, steps=24 + 12 + 1)
