@@ -1,6 +1,7 @@
 // An answer as it is shown: tables for people, JSON and CSV for programs.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct Table {
   std::vector<std::string> columns;
   std::vector<Row> rows{};
   std::vector<std::string> notes;  // lines below the table
+  // Of a table with long texts: how wide its lines are in a pipe or a file, where words can be wrapped so far. Those of
+  // others are as wide as their cells.
+  std::optional<std::size_t> usual_width{};
 };
 
 // What a subcommand has to say: the same facts as tables and as JSON.

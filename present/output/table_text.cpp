@@ -85,7 +85,9 @@ struct Column {
   Column column{index, is_right ? Align::right : Align::left, 0, 0};
   column.width = std::max({width_of(title), widest_number, widest_words});
   const std::size_t of_words = std::min(widest_words, std::clamp(longest, kNarrowWords, kLongWord));
-  column.narrowest = std::min(column.width, std::max({longest_word(title), widest_number, of_words}));
+  // Among words a longer one is a text that begins with a number.
+  const std::size_t of_numbers = is_right ? widest_number : std::min(widest_number, kLongWord);
+  column.narrowest = std::min(column.width, std::max({longest_word(title), of_numbers, of_words}));
   return column;
 }
 
@@ -110,6 +112,13 @@ void narrow(std::vector<Column>& columns, std::size_t width) {
     if (slack(*widest) == 0) return;
     --widest->width;
   }
+}
+
+// A pipe cuts nothing off: what still has no room stays where it is. The first column is left whole, to be searched
+// for.
+void narrow_to_usual(std::vector<Column>& columns, std::size_t width) {
+  columns.front().narrowest = columns.front().width;
+  narrow(columns, width);
 }
 
 // As many as there is room for side by side, then the others, each time after the first `keys` columns.
@@ -185,6 +194,7 @@ std::string table_text(const Table& table, std::optional<std::size_t> width) {
       add_block(text, table, block);
     }
   } else {
+    if (!width && table.usual_width) narrow_to_usual(columns, *table.usual_width);
     add_block(text, table, columns);
   }
   for (const std::string& note : table.notes) text.append(note).append("\n");

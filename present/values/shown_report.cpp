@@ -12,6 +12,8 @@
 namespace dculab::present {
 namespace {
 
+constexpr std::size_t kUsualWidth = 100;  // sources have hundreds of columns
+
 using Values = std::vector<MachineFigure>;
 
 [[nodiscard]] Report values_report(std::string heading, Values values) {
@@ -23,6 +25,7 @@ using Values = std::vector<MachineFigure>;
   Report report = report_of("dculab/show/1", reported, {std::move(heading)});
   Table& table = report.tables.emplace_back();
   table.columns = {"key", "value", "kind", "source"};
+  table.usual_width = kUsualWidth;
   for (const ShownValue& each : reported.values)
     table.rows.push_back({each.figure.key, readable(each.figure.value), each.figure.kind, each.figure.source});
   return report;

@@ -1,6 +1,7 @@
 // `dculab show`: every value of a machine, a stack, a model and a scenario, and where it comes from.
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "tests/cli/program.hpp"
 #include "tests/support/catch.hpp"
@@ -37,10 +38,20 @@ TEST_CASE("show tells what a stack says, and what holds where it says nothing", 
   CHECK(values.at("host.per_step") == "the machine's");
   CHECK(values.at("graphs.decode_sequences") == "512");
   check_refused({"show", "vllm-triton", "--set", "stack.kernels_per_op=2"}, {"'vllm-triton' is a stack"});
-  const std::string dtk = run_dculab({"show", "vllm-dtk"}).out;
+  const std::string dtk = run_dculab({"show", "vllm-dtk", "--format", "csv"}).out;
   CHECK_THAT(dtk, ContainsSubstring("takes weights of int8, int4, int3, int2; vLLM, csrc/quantization/gptq/q_gemm.cu"));
   CHECK_THAT(dtk, ContainsSubstring("ALiBi: not known; DTK flash_attn 2.8"));
   CHECK_THAT(dtk, ContainsSubstring("f32, f16, bf16, int8, int4"));
+}
+
+TEST_CASE("show wraps long texts where there is no terminal, and leaves keys whole") {
+  for (const char* what : {"k100-ai", "vllm-dtk"}) {
+    const std::string text = run_dculab({"show", what}).out;
+    std::istringstream lines(text.substr(text.find("\n\n")));  // behind the heading
+    for (std::string line; std::getline(lines, line);)
+      if (!line.starts_with("─")) CHECK(line.size() <= 112);
+  }
+  CHECK_THAT(run_dculab({"show", "vllm-dtk"}).out, ContainsSubstring("\nparameters.triton_mla.num_kv_splits "));
 }
 
 TEST_CASE("show tells every value of a machine, a model and a scenario, and where it comes from", "[main]") {

@@ -61,6 +61,19 @@ TEST_CASE("words are wrapped where there is no room") {
         "a note\n");
 }
 
+TEST_CASE("a table with a usual width has it where no terminal says another, as far as words can be wrapped") {
+  Table table = machines();
+  table.usual_width = 47;
+  CHECK(table_text(table, std::nullopt) == table_text(machines(), 47));
+  CHECK(table_text(table, 51) == table_text(machines(), std::nullopt));
+  CHECK(table_text(table, 30) == table_text(machines(), 30));
+  table.rows.front().front() = "a-machine-whose-name-is-one-very-long-word";
+  table.usual_width = 60;
+  const std::string text = table_text(table, std::nullopt);
+  CHECK_THAT(text, ContainsSubstring("\na-machine-whose-name-is-one-very-long-word  12.3 ms  DRAM "));
+  CHECK(text.find("\n\n") == std::string::npos);  // in one block
+}
+
 TEST_CASE("columns without room go below the others, after those that tell the rows apart") {
   const std::string text = table_text(machines(), 30);
   CHECK(widest_line(text) <= 30);
@@ -100,6 +113,17 @@ TEST_CASE("rows of a sweep are told apart by as many columns as it takes") {
   table.columns = {"block", "heads", "step", "what limits it"};
   table.rows = {{"16", "8", "24.2 ms", "DRAM"}, {"16", "32", "42.7 ms", "DRAM"}, {"64", "8", "24.2 ms", "no room"}};
   CHECK(table_text(table, 26).find("\n\nblock  heads  what\n") != std::string::npos);
+}
+
+TEST_CASE("a text that begins with a number is wrapped") {
+  Table table;
+  table.columns = {"clock", "source"};
+  table.rows = {{"1.6 GHz", "1.6 GHz of the vendor's table, 1.4 GHz of a card that was asked"},
+                {"1.5 GHz", "card page"},
+                {"1.4 GHz", "data sheet"}};
+  const std::string text = table_text(table, 50);
+  CHECK(widest_line(text) <= 50);
+  CHECK(text.find("\n\n") == std::string::npos);  // in one block
 }
 
 TEST_CASE("a remark among numbers does not make them words, a text does") {
