@@ -24,6 +24,7 @@ CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const Cali
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
   if (believed.steps.size() < sim::kFewestSteps && events.on_refused)  // which is refused
     for (const std::string& line : study::grouped_lines("refused", believed.refused)) events.on_refused(line);
+  study::check_enough(believed, base);
   const std::string label = "fitting " + std::to_string(believed.steps.size()) + " steps";
   const study::TraceCalibration calibration =
       study::calibrate_on(believed.steps, base, question.held_out, [&events, &label](double share) {

@@ -61,14 +61,13 @@ void add_lines(const std::vector<std::string>& lines, Report& report) {
 
 // What the summary comes to.
 [[nodiscard]] std::string verdict_on(const study::Score& all, std::size_t refused) {
-  const std::string left_out =
-      refused == 0 ? ""
-                   : counted(static_cast<std::ptrdiff_t>(refused), "row") + " refused: faster than the machine allows.";
-  if (all.error.count == 0) return "Nothing was compared. " + left_out;
+  const std::string left_out = refused == 0 ? ""
+                                            : " " + counted(static_cast<std::ptrdiff_t>(refused), "row") +
+                                                  " refused: faster than the machine allows.";
   const std::string bias = percent(std::abs(all.error.bias)) + (all.error.bias < 0 ? " too short" : " too long");
   return counted(all.error.count, "row") + ": predicted times are " + percent(all.error.median_abs_error) +
          " off in the median, and " + bias + " in the mean; " + percent(all.inside) +
-         " of the measurements are inside their 90 % interval." + (left_out.empty() ? "" : " " + left_out);
+         " of the measurements are inside their 90 % interval." + left_out;
 }
 
 [[nodiscard]] std::string percent_cell(double value) { return percent(value, 1); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "study/scenario/device_words.hpp"
 #include "study/scenario/locate.hpp"
@@ -43,26 +44,81 @@ constexpr std::string_view kEmulated = "host build";  // kernels/gpu/runtime_api
   return !said.empty() && std::ranges::none_of(said, [&own](const std::string& word) { return has(own, word); });
 }
 
-// Nothing where it may be this machine.
+[[nodiscard]] bool is_emulated(const TraceHeader& header) { return header.device.starts_with(kEmulated); }
+
+[[nodiscard]] bool is_other(const TraceHeader& header, const sim::Machine& machine) {
+  if (is_emulated(header)) return true;
+  return header.threads > 0 ? machine.kind == lower::DeviceKind::gpu : is_other_gpu(header.device, machine);
+}
+
+// "recorded on NVIDIA H200, which is not mi210".
+[[nodiscard]] std::string where_recorded(const TraceHeader& header, const sim::Machine& machine) {
+  if (is_emulated(header)) return "recorded by a host that plays a GPU (" + header.device + ")";
+  return "recorded on " + (header.device.empty() ? "a CPU" : header.device) + ", which is not " + machine.name;
+}
+
 [[nodiscard]] std::string warning_of(const TraceHeader& header, const sim::Machine& machine) {
-  const bool is_gpu = machine.kind == lower::DeviceKind::gpu;
-  if (header.device.starts_with(kEmulated))
-    return "recorded by a host that plays a GPU (" + header.device + "): the times say nothing of " + machine.name;
-  const bool is_other = header.threads > 0 ? is_gpu : is_other_gpu(header.device, machine);
-  if (!is_other) return "";
-  return "recorded on " + (header.device.empty() ? "a CPU" : header.device) + ", which is not " + machine.name +
-         ": the times say nothing of how good its predictions are";
+  return where_recorded(header, machine) + ": the times say nothing of " +
+         (is_emulated(header) ? machine.name : "how good its predictions are");
+}
+
+// The shipped machine of whose name the device says most, and of several the shortest name; empty where it says none.
+[[nodiscard]] std::string shipped_machine(const std::string& device) {
+  const Words said = device_words(device), known = shipped_words(said);
+  std::pair<std::ptrdiff_t, std::size_t> least{};
+  std::string found;
+  for (const std::string& name : machine_names()) {
+    const Words words = device_words(name);
+    if (!has(known, words.front())) continue;
+    const std::pair rank(-words_said(words, said), words.size());
+    if (!found.empty() && rank >= least) continue;
+    least = rank;
+    found = name;
+  }
+  return found;
+}
+
+[[nodiscard]] std::string advice_of(const TraceHeader& header) {
+  if (is_emulated(header)) return "record on a GPU, with `dculab bench --device hip:N --trace FILE` or cuda:N";
+  const std::string shipped = header.threads > 0 ? "" : shipped_machine(header.device);
+  const std::string device = header.threads > 0 ? "" : "--device hip:N|cuda:N ";
+  return "give --machine " + (shipped.empty() ? "" : shipped + ", or ") + "the file that `dculab probe " + device +
+         "--machine-file FILE` writes there";
+}
+
+[[nodiscard]] std::string whole_advice(const TraceHeader& header, const sim::Machine& machine) {
+  return "they were " + where_recorded(header, machine) + ": " + advice_of(header);
+}
+
+// What is said of each other device, once.
+template <typename Said>
+[[nodiscard]] Words said_of_others(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine, Said said) {
+  Words texts;
+  for (const MeasuredTrace& each : traces) {
+    if (!is_other(each.trace.header, machine)) continue;
+    std::string text = said(each.trace.header, machine);
+    if (!has(texts, text)) texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 }  // namespace
 
 std::vector<std::string> other_devices(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine) {
-  std::vector<std::string> warnings;
-  for (const MeasuredTrace& each : traces) {
-    std::string warning = warning_of(each.trace.header, machine);
-    if (!warning.empty() && !has(warnings, warning)) warnings.push_back(std::move(warning));
-  }
-  return warnings;
+  return said_of_others(traces, machine, warning_of);
+}
+
+std::string advice_on_devices(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine) {
+  std::string advice;
+  for (const std::string& each : said_of_others(traces, machine, whole_advice))
+    advice += (advice.empty() ? "" : "; ") + each;
+  return advice;
+}
+
+std::string emulated_device(const std::vector<MeasuredTrace>& traces) {
+  for (const MeasuredTrace& each : traces)
+    if (is_emulated(each.trace.header)) return each.trace.header.device;
+  return "";
 }
 
 }  // namespace dculab::study

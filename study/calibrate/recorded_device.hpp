@@ -14,4 +14,11 @@ namespace dculab::study {
 [[nodiscard]] std::vector<std::string> other_devices(const std::vector<MeasuredTrace>& traces,
                                                      const sim::Machine& machine);
 
+// What to give instead, where a header names another device: "they were recorded on NVIDIA H200, which is not mi210:
+// give --machine h200, or ...". Empty where none does.
+[[nodiscard]] std::string advice_on_devices(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine);
+
+// The host that plays a GPU, by whose traces no machine is made: "host build, waves of 64". Empty where there is none.
+[[nodiscard]] std::string emulated_device(const std::vector<MeasuredTrace>& traces);
+
 }  // namespace dculab::study

@@ -16,6 +16,8 @@ BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const 
   BelievedSteps believed;
   const std::vector<MeasuredTrace> traces = read_traces(trace_files, TraceUse::fit);
   believed.warnings = other_devices(traces, machine);
+  believed.advice = advice_on_devices(traces, machine);
+  believed.emulated = emulated_device(traces);
   for (const auto& [file, trace] : traces) {
     if (machine.kind == lower::DeviceKind::cpu && trace.header.threads != 0 &&
         trace.header.threads != machine.compute_units)
@@ -30,11 +32,20 @@ BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const 
   return believed;
 }
 
+void check_enough(const BelievedSteps& believed, const sim::Machine& machine) {
+  const std::size_t usable = believed.steps.size(), refused = believed.refused.size();
+  if (usable >= sim::kFewestSteps) return;
+  std::string advice = believed.advice;
+  if (advice.empty() && usable + refused >= sim::kFewestSteps)
+    advice = std::to_string(refused) + " are faster than " + machine.name +
+             " can be: give --machine the device that they were recorded on";
+  if (advice.empty()) advice = "run a larger grid with `dculab bench --trace`";
+  throw InputError("only " + std::to_string(usable) + " steps of these traces can be used, " +
+                   std::to_string(sim::kFewestSteps) + " are needed; " + advice);
+}
+
 TraceCalibration calibrate_on(const std::vector<TraceStep>& steps, const sim::Machine& base, const HeldOutDraw& draw,
                               const sim::FitProgress& progress) {
-  if (steps.size() < sim::kFewestSteps)
-    throw InputError("only " + std::to_string(steps.size()) + " steps of these traces can be used, " +
-                     std::to_string(sim::kFewestSteps) + " are needed; run a larger grid with `dculab bench --trace`");
   TraceCalibration calibration;
   if (draw.share > 0) {
     calibration.held_out = sim::calibrate_with_hold_out(base, steps, draw.share, draw.seed, progress);

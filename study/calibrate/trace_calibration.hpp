@@ -18,11 +18,16 @@ struct BelievedSteps {
   std::vector<TraceStep> steps;     // of all traces, those that can be true on the machine
   std::vector<LeftOutRow> refused;  // the others, and why
   std::vector<std::string> warnings;
+  std::string advice;    // where a trace is of another device: what to give instead
+  std::string emulated;  // where a host played the GPU of a trace: the device that its header names
 };
 
 // Throws InputError for a file that cannot be read, and for a trace that was taken with other threads than the machine
 // has.
 [[nodiscard]] BelievedSteps believed_steps(const std::vector<std::string>& trace_files, const sim::Machine& machine);
+
+// Throws InputError for fewer steps than sim::kFewestSteps, which says what to do.
+void check_enough(const BelievedSteps& believed, const sim::Machine& machine);
 
 // Which steps are drawn to be scored, not fitted.
 struct HeldOutDraw {
@@ -38,7 +43,7 @@ struct TraceCalibration {
   [[nodiscard]] double interval_factor() const { return fit.machine.calibration->interval_factor; }
 };
 
-// Fits `base`. Throws InputError for fewer steps than sim::kFewestSteps.
+// Fits `base`. Precondition: at least sim::kFewestSteps steps.
 [[nodiscard]] TraceCalibration calibrate_on(const std::vector<TraceStep>& steps, const sim::Machine& base,
                                             const HeldOutDraw& draw, const sim::FitProgress& progress);
 

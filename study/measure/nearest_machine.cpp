@@ -20,13 +20,6 @@ namespace {
   return std::ranges::find(words, word) != words.end();
 }
 
-// "sxm" is said by "SXM4" too.
-[[nodiscard]] std::ptrdiff_t words_said(const std::vector<std::string>& name, const std::vector<std::string>& device) {
-  return std::ranges::count_if(name, [&device](const std::string& word) {
-    return std::ranges::any_of(device, [&word](const std::string& said) { return said.starts_with(word); });
-  });
-}
-
 // By which factor compute units and memory differ, as logarithms.
 [[nodiscard]] double distance(const sim::Machine& machine, const kernels::gpu::DeviceInfo& device) {
   const double units = static_cast<double>(device.compute_units) / machine.compute_units;

@@ -1,5 +1,6 @@
 #include "study/scenario/device_words.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 namespace dculab::study {
@@ -15,6 +16,12 @@ std::vector<std::string> device_words(std::string_view text) {
   }
   if (words.back().empty()) words.pop_back();
   return words;
+}
+
+std::ptrdiff_t words_said(const std::vector<std::string>& name, const std::vector<std::string>& device) {
+  return std::ranges::count_if(name, [&device](const std::string& word) {
+    return std::ranges::any_of(device, [&word](const std::string& said) { return said.starts_with(word); });
+  });
 }
 
 }  // namespace dculab::study

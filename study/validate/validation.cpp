@@ -71,6 +71,16 @@ void keep_priced(PointSet& set, Runs& runs, std::map<std::string, PricedOn>& pri
           .naive = 0};
 }
 
+[[nodiscard]] std::string why_no_step(const Scores& scores, const std::vector<MeasuredTrace>& traces,
+                                      const sim::Machine& machine) {
+  if (scores.refused.empty()) return "has no steps";
+  const LeftOutRow& first = scores.refused.front();
+  const std::string advice = advice_on_devices(traces, machine);
+  return "all " + std::to_string(scores.refused.size()) + " steps are faster than " + machine.name +
+         " can be, so nothing is compared; row " + std::to_string(first.line) + " (" + first.id + "): " + first.reason +
+         "; " + (advice.empty() ? "give --machine the device that they were recorded on" : advice);
+}
+
 void score_trace(const Trace& trace, PricedOn& priced, Scores& scores) {
   const sim::Machine& machine = priced.machine;
   const auto violations = sim::floor_violations(machine, trace.steps);
@@ -121,6 +131,8 @@ Validation validate_traces(const std::vector<std::string>& traces, const sim::Ma
   const std::vector<MeasuredTrace> measured = read_traces(traces, TraceUse::compare);
   validation.warnings = other_devices(measured, machine);
   for (const MeasuredTrace& each : measured) score_trace(each.trace, priced, validation.scores);
+  if (validation.scores.rows.empty())
+    throw InputError(traces.front(), why_no_step(validation.scores, measured, machine));
   return validation;
 }
 

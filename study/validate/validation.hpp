@@ -40,7 +40,7 @@ struct Validation {
                                          const std::vector<std::string>& calibrate_on = {});
 
 // The steps of the traces that can be true as the machine predicts them. Throws InputError for a file that
-// cannot be read.
+// cannot be read, and where no step can be compared.
 [[nodiscard]] Validation validate_traces(const std::vector<std::string>& traces, const sim::Machine& machine);
 
 }  // namespace dculab::study

@@ -22,13 +22,13 @@ TEST_CASE("what traces say of the predictions stands at the end", "[main]") {
 }
 
 TEST_CASE("traces of another device are warned of, and their refusals told in a line for each limit") {
-  const Arguments words{kH200 + "decode.jsonl.gz", "--machine", "mi210"};
+  const Arguments words{kH200 + "decode.jsonl.gz", "--machine", "h100-sxm"};
   Arguments asked{"validate"};
   asked.insert(asked.end(), words.begin(), words.end());
   const Json answer = run_for_json(asked);
   REQUIRE(answer["warnings"].size() == 1);
   CHECK_THAT(answer["warnings"][0].get<std::string>(),
-             ContainsSubstring("recorded on NVIDIA H200, which is not mi210"));
+             ContainsSubstring("recorded on NVIDIA H200, which is not h100-sxm"));
   CHECK(answer["points"].size() + answer["refused"].size() == 378);
   CHECK_THAT(answer["conclusion"][0].get<std::string>(),
              ContainsSubstring(std::to_string(answer["refused"].size()) + " rows refused"));
@@ -48,6 +48,21 @@ TEST_CASE("a machine fitted to other times is warned of, and where it went is sa
   CHECK_THAT(done.out,
              ContainsSubstring("warning: recorded on NVIDIA H200, which is not h100-sxm") &&
                  ContainsSubstring("wrote " + file + "; next: dculab predict --model MODEL --machine " + file));
+}
+
+TEST_CASE("a device on which no step is possible is refused, and the one to give named") {
+  const std::string trace = kH200 + "prefill.jsonl.gz";
+  const std::string advice = "they were recorded on NVIDIA H200, which is not z100: give --machine h200, or the file";
+  const Finished fit = run_dculab({"calibrate", trace, "--machine", "z100"});
+  CHECK(fit.exit_code == 2);
+  CHECK(fit.out.empty());
+  CHECK_THAT(fit.err, ContainsSubstring("only 0 steps of these traces can be used, 8 are needed; " + advice));
+  check_refused({"validate", trace, "--machine", "z100"}, {trace, "all 126 steps are faster than z100 can be", advice});
+  const Folder folder;
+  const std::string none = folder.write(
+      "none.jsonl",
+      R"({"schema":"dculab/trace/2","machine":"m","device":"d","build":"b","threads":0,"timing":"t","created":"c"})");
+  check_refused({"validate", none, "--machine", "z100"}, {none, "has no steps"});
 }
 
 }  // namespace

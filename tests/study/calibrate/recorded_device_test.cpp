@@ -7,15 +7,24 @@
 namespace dculab::study {
 namespace {
 
-// The warnings for traces of a device each, on a shipped machine; CPUs have threads.
-std::vector<std::string> warnings(const std::string& machine, const std::vector<std::string>& devices,
-                                  int threads = 0) {
+// Traces of a device each; CPUs have threads.
+std::vector<MeasuredTrace> traces_of(const std::vector<std::string>& devices, int threads) {
   std::vector<MeasuredTrace> traces;
   for (const std::string& device : devices) {
     traces.emplace_back().trace.header.device = device;
     traces.back().trace.header.threads = threads;
   }
-  return other_devices(traces, resolve_machine(machine));
+  return traces;
+}
+
+// Of traces on a shipped machine.
+std::vector<std::string> warnings(const std::string& machine, const std::vector<std::string>& devices,
+                                  int threads = 0) {
+  return other_devices(traces_of(devices, threads), resolve_machine(machine));
+}
+
+std::string advice(const std::string& machine, const std::vector<std::string>& devices, int threads = 0) {
+  return advice_on_devices(traces_of(devices, threads), resolve_machine(machine));
 }
 
 TEST_CASE("traces of this machine, or of a device that nobody knows, are compared without a word") {
@@ -37,10 +46,29 @@ TEST_CASE("traces of another device are warned of, once for each") {
   CHECK(warnings("x86-server", {"NVIDIA H200"}).size() == 1);
 }
 
+TEST_CASE("what to give instead of a machine is the device's own, shipped or probed") {
+  CHECK(advice("h200", {"NVIDIA H200", ""}).empty());
+  CHECK(advice("mi210", {"NVIDIA H200", "NVIDIA H200"}) ==
+        "they were recorded on NVIDIA H200, which is not mi210: give --machine h200, or the file that `dculab probe "
+        "--device hip:N|cuda:N --machine-file FILE` writes there");
+  CHECK_THAT(advice("mi210", {"NVIDIA A100-SXM4-80GB"}),
+             ContainsSubstring("give --machine a100-80gb-sxm, or the file"));
+  CHECK_THAT(advice("mi210", {"gfx928:sramecc+, K100_AI"}), ContainsSubstring("give --machine k100-ai, or the file"));
+  CHECK_THAT(advice("mi210", {"gfx936, BW"}), ContainsSubstring("give --machine the file that `dculab probe --device"));
+  CHECK_THAT(advice("mi210", {""}, 8), ContainsSubstring("recorded on a CPU, which is not mi210: give --machine the "
+                                                         "file that `dculab probe --machine-file FILE` writes there"));
+  CHECK_THAT(advice("mi210", {"NVIDIA H200", "NVIDIA H100"}),
+             ContainsSubstring("NVIDIA H200, which") && ContainsSubstring("; they were recorded on NVIDIA H100"));
+}
+
 TEST_CASE("the times of a host that plays a GPU are those of no GPU") {
   const auto found = warnings("mi50", {"host build, waves of 64"});
   REQUIRE(found.size() == 1);
   CHECK(found[0] == "recorded by a host that plays a GPU (host build, waves of 64): the times say nothing of mi50");
+  CHECK_THAT(advice("mi50", {"host build, waves of 64"}), ContainsSubstring("plays a GPU (host build, waves of 64)") &&
+                                                              ContainsSubstring("bench --device hip:N --trace FILE"));
+  CHECK(emulated_device(traces_of({"NVIDIA H200", "host build, waves of 64"}, 0)) == "host build, waves of 64");
+  CHECK(emulated_device(traces_of({"NVIDIA H200", ""}, 0)).empty());
 }
 
 }  // namespace

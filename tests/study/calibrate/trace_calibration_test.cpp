@@ -91,10 +91,19 @@ TEST_CASE("a fit follows what was measured, and cites how many steps those were"
   CHECK(last > 0);
 }
 
-TEST_CASE("fewer steps than a fit needs are refused") {
+TEST_CASE("fewer steps than a fit needs are refused with what to do") {
   const sim::Machine base = sim::test::mi50_like();
-  CHECK_THROWS_WITH(calibrate_on(timed(base, 7, 1), base, {}, [](double) {}),
-                    ContainsSubstring("only 7 steps of these traces can be used, 8 are needed"));
+  BelievedSteps believed;
+  believed.steps.resize(8);
+  CHECK_NOTHROW(check_enough(believed, base));
+  believed.steps.resize(7);
+  const std::string few = "only 7 steps of these traces can be used, 8 are needed; ";
+  CHECK_THROWS_WITH(check_enough(believed, base), few + "run a larger grid with `dculab bench --trace`");
+  believed.refused.resize(3);
+  CHECK_THROWS_WITH(check_enough(believed, base),
+                    few + "3 are faster than mi50-like can be: give --machine the device that they were recorded on");
+  believed.advice = "they were recorded elsewhere";
+  CHECK_THROWS_WITH(check_enough(believed, base), few + "they were recorded elsewhere");
 }
 
 TEST_CASE("a parameter is identified where half of its prior's variance is gone") {
