@@ -224,6 +224,7 @@ void take_benchmark(Keywords& keywords, study::BenchmarkQuestion& question) {
     };
   }
   study::refuse_benchmark_options(benchmark);
+  question.wants_machine = !machine_file.empty();
   return [question, machine_file](const Progress& progress) {
     present::CalibratedMachine calibrated =
         present::calibrated_on_traces(question, {.progress = progress, .on_refused = {}});

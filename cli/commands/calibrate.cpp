@@ -53,6 +53,7 @@ void run_on_benchmarks(const CalibrateChoices& choices) {
 
 void run_on_traces(CalibrateChoices& choices) {
   study::refuse_benchmark_options(choices.benchmark);
+  choices.question.wants_machine = !choices.machine_file.empty();
   choices.question.held_out.seed = static_cast<std::uint64_t>(choices.seed.value_or(1));
   ProgressBar bar;
   present::CalibratedMachine calibrated = present::calibrated_on_traces(

@@ -22,6 +22,9 @@ CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const Cali
         "nothing to learn from; give results of a benchmark or traces with --machine, or --points FILE...");
   const sim::Machine base = study::machine_of_traces(question.machine, question.traces);
   const study::BelievedSteps believed = study::believed_steps(question.traces, base);
+  if (question.wants_machine && !believed.emulated.empty())
+    throw InputError("--machine-file", "the traces were recorded by a host that plays a GPU (" + believed.emulated +
+                                           "), whose times mean nothing; record on hip:N or cuda:N");
   if (believed.steps.size() < sim::kFewestSteps && events.on_refused)  // which is refused
     for (const std::string& line : study::grouped_lines("refused", believed.refused)) events.on_refused(line);
   study::check_enough(believed, base);

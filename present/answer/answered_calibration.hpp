@@ -16,6 +16,7 @@ struct TraceQuestion {
   std::vector<std::string> traces;
   std::string machine;  // to start from
   study::HeldOutDraw held_out{};
+  bool wants_machine = false;  // a file of the calibrated one
 };
 
 // Called while it runs. Each may be empty.
@@ -29,7 +30,7 @@ struct CalibratedMachine {
   Report report;
 };
 
-// Throws InputError.
+// Throws InputError, also where a machine is wanted of traces whose GPU a host played.
 [[nodiscard]] CalibratedMachine calibrated_on_traces(const TraceQuestion& question, const CalibrationEvents& events);
 
 // Writes machine and stack into a new `folder`, where one is given. Throws InputError.

@@ -65,5 +65,16 @@ TEST_CASE("a device on which no step is possible is refused, and the one to give
   check_refused({"validate", none, "--machine", "z100"}, {none, "has no steps"});
 }
 
+TEST_CASE("no machine is made of the times of a host that plays a GPU", "[main]") {
+  const Folder folder;
+  const std::string trace = folder.path("trace.jsonl"), file = folder.path("fitted.yaml");
+  REQUIRE(run_dculab({"bench", "--model", "dculab-tiny", "--device", "host-gpu", "--phase", "decode", "--context", "4",
+                      "--repeats", "1", "--warm-up", "0", "--trace", trace})
+              .exit_code == 0);
+  check_refused({"calibrate", trace, "--machine", "mi50", "--machine-file", file},
+                {"--machine-file", "recorded by a host that plays a GPU (host build, ", "record on hip:N or cuda:N"});
+  CHECK(folder.entries() == std::vector<std::string>{"trace.jsonl"});
+}
+
 }  // namespace
 }  // namespace dculab::cli::test
