@@ -6,6 +6,7 @@
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
 #include "present/study/fleet_text.hpp"
+#include "study/decide/replica_service.hpp"
 
 namespace dculab::present {
 namespace {
@@ -63,6 +64,20 @@ std::string fleet_text(const study::Recommendation& result, const ServiceLevel& 
   return load + level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " +
          study::layout_text(layout.devices) + ", " + counted(layout.num_devices(), "device") + " in " +
          counted(fleet.servers(), "server");
+}
+
+std::string given_text(const study::Recommendation& result, const ServiceLevel& slo) {
+  const double requests = result.tokens().full_requests_per_second, rate = result.offered_requests_per_second;
+  const std::string most =
+      number(requests) + " requests/s (" + number(requests * result.serving.load.output_tokens) + " tokens/s)";
+  const std::string who = result.replicas > 1 ? ": each of " + counted(result.replicas, "replica") : std::string();
+  if (!result.expected) return who + " serves at most " + most;
+  if (rate > requests) return who + " does not serve " + number(rate) + " requests/s, but at most " + most;
+  const std::string text = who + " serves " + number(rate) + " of at most " + most;
+  if (!study::has_limits(slo)) return text;
+  const double met = result.expected->slo_attainment.value;
+  return met >= slo.share ? text + " within the SLO"
+                          : text + ", but only " + percent(met, 2) + " of the requests meet the SLO";
 }
 
 std::string expected_text(const study::Recommendation& result) { return expected_text(*result.expected); }

@@ -12,6 +12,10 @@ namespace dculab::present {
 // "5 requests/s within TTFT 2 s, TPOT 60 ms: 2 replicas of TP 4, 8 devices in 1 server". Precondition: fleet.
 [[nodiscard]] std::string fleet_text(const study::Recommendation& recommendation, const ServiceLevel& slo);
 
+// Of a deployment that is given: " serves 0.6 of at most 1.2 requests/s (308 tokens/s) within the SLO", or does not;
+// where no rate was asked for, " serves at most ...".
+[[nodiscard]] std::string given_text(const study::Recommendation& recommendation, const ServiceLevel& slo);
+
 // "TTFT P90 419 ms (200 ms to 11.1 s), TPOT P90 ..." Precondition: expected.
 [[nodiscard]] std::string expected_text(const study::Recommendation& recommendation);
 

@@ -240,15 +240,11 @@ void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Tab
 
 // The answer once more, below tables that fill a screen: the settings, what to expect, and the line to copy.
 [[nodiscard]] std::vector<std::string> conclusion_of(const study::Recommendation& result, const ServiceLevel& slo) {
-  const double requests = result.tokens().full_requests_per_second;
   std::string text = result.serving.model.name + " on " + result.serving.machine.name;
-  text += result.fleet ? ", " + fleet_text(result, slo)
-                       : " serves at most " + number(requests * result.serving.load.output_tokens) + " tokens/s (" +
-                             number(requests) + " requests/s)";
+  text += result.fleet ? ", " + fleet_text(result, slo) : given_text(result, slo);
   text += ", block size " + std::to_string(result.setting.block_size) + ", " +
           counted(result.served.batch, "sequence") + " at a time";
-  const std::string rate = result.fleet ? "" : "at " + number(result.offered_requests_per_second) + " requests/s ";
-  if (result.expected) text += "; " + rate + "expect " + expected_text(result);
+  if (result.expected) text += "; expect " + expected_text(result);
   const std::string doubt = result.expected ? doubt_text(result, slo) : "";
   if (!doubt.empty()) text += "; " + doubt;
   std::vector<std::string> sentences{text + "."};
