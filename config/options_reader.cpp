@@ -62,11 +62,25 @@ void read_skip(MapReader& reader, const Node& node, EngineOptions& options) {
     reader.complain(node, "kv_cache.skip: 'none' stands alone; leave it out, or the other words");
 }
 
+// Also in vLLM's words, as the options take it.
+void read_kv_dtype(MapReader& reader, const Node& node, EngineOptions& options) {
+  Node format = node;
+  if (format.kind == NodeKind::scalar) format.text = kv_format_word(node.text);
+  reader.read(format, options.kv_cache_dtype);
+}
+
+[[nodiscard]] std::vector<std::string> kv_dtype_words() {
+  std::vector<std::string> words = dtype_words();
+  words.emplace_back(kKvAuto);
+  return words;
+}
+
 struct KvCacheKeys {
   using Target = EngineOptions;
   static constexpr auto keys = std::tuple_cat(
       std::tuple(
-          value("dtype", &EngineOptions::kv_cache_dtype, "format of K and V"),
+          shaped("dtype", read_kv_dtype, {.words = {.names = kv_dtype_words}}, "format of K and V; `auto` is `f16`",
+                 {.absent = "`f16`"}),
           value("residual_tokens", &EngineOptions::kv_residual_tokens,
                 "with `kivi4`, `kivi2`: newest tokens that stay in F16; a multiple of 32",
                 {.bounds = between(32, 128), .unit = unit::tokens}),

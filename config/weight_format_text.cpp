@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab::config {
@@ -48,10 +49,11 @@ constexpr NamedFormat kNamed[] = {
 }  // namespace
 
 WeightFormat parse_weight_format(const std::string& text) {
+  const std::string written = lower_case(text);
   for (const NamedFormat& named : kNamed)
-    if (named.text == text) return named.format;
-  if (text == "awq" || text == "gptq") return {Dtype::int4, kGptqGroup};  // as the programs call it
-  std::string_view rest = text;
+    if (named.text == written) return named.format;
+  if (written == "awq" || written == "gptq") return {Dtype::int4, kGptqGroup};  // as the programs call it
+  std::string_view rest = written;
   const int group = take_group(rest);
   const bool gptq = rest.starts_with(kGptq);
   if (gptq) rest.remove_prefix(kGptq.size());
@@ -80,7 +82,7 @@ void read_weights(MapReader& reader, std::optional<WeightFormat>& weights) {
   const Node* node = reader.optional("weights");
   if (node == nullptr) return;
   reader.read(*node, text);
-  if (text.empty() || text == "checkpoint") return;
+  if (text.empty() || lower_case(text) == "checkpoint") return;
   try {
     weights = parse_weight_format(text);
   } catch (const InputError& error) {

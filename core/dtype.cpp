@@ -1,16 +1,18 @@
 #include "core/dtype.hpp"
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include "core/kv/kivi.hpp"
 #include "core/kv/kvquant.hpp"
+#include "core/letter_case.hpp"
 
 namespace dculab {
 namespace {
 
 // First spelling of each format is its short name.
-constexpr std::array<std::pair<std::string_view, Dtype>, 28> kSpellings{{
+constexpr std::array<std::pair<std::string_view, Dtype>, 25> kSpellings{{
     {"f32", Dtype::f32},           {"f16", Dtype::f16},           {"bf16", Dtype::bf16},
     {"fp8_e4m3", Dtype::fp8_e4m3}, {"fp8_e5m2", Dtype::fp8_e5m2}, {"int8", Dtype::int8},
     {"int4", Dtype::int4},         {"int3", Dtype::int3},         {"int2", Dtype::int2},
@@ -18,8 +20,7 @@ constexpr std::array<std::pair<std::string_view, Dtype>, 28> kSpellings{{
     {"nf4", Dtype::nf4},           {"fp4", Dtype::fp4},           {"float32", Dtype::f32},
     {"fp32", Dtype::f32},          {"float", Dtype::f32},         {"float16", Dtype::f16},
     {"fp16", Dtype::f16},          {"half", Dtype::f16},          {"bfloat16", Dtype::bf16},
-    {"fp8", Dtype::fp8_e4m3},      {"F32", Dtype::f32},           {"F16", Dtype::f16},
-    {"BF16", Dtype::bf16},         {"kvquant4", Dtype::kvquant4}, {"kvquant3", Dtype::kvquant3},
+    {"fp8", Dtype::fp8_e4m3},      {"kvquant4", Dtype::kvquant4}, {"kvquant3", Dtype::kvquant3},
     {"kvquant2", Dtype::kvquant2},
 }};
 
@@ -32,10 +33,10 @@ std::string_view name(Dtype dtype) {
 }
 
 std::optional<Dtype> parse_dtype(std::string_view text) {
-  constexpr std::string_view torch_prefix = "torch.";
-  if (text.starts_with(torch_prefix)) text.remove_prefix(torch_prefix.size());
+  constexpr std::string_view kTorch = "torch.";
+  const std::string written = lower_case(text.substr(text.starts_with(kTorch) ? kTorch.size() : 0));
   for (const auto& [spelling, value] : kSpellings)
-    if (spelling == text) return value;
+    if (spelling == written) return value;
   return std::nullopt;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/letter_case.hpp"
+
 namespace dculab {
 namespace {
 
@@ -171,9 +173,8 @@ std::string kv_format_names() {
 }
 
 std::string kv_format_word(const std::string& word) {
-  if (word == "auto") return std::string(name(Dtype::f16));
-  if (word == "fp8") return std::string(name(Dtype::fp8_e4m3));
-  if (word == "bfloat16") return std::string(name(Dtype::bf16));
+  if (lower_case(word) == kKvAuto) return std::string(name(Dtype::f16));
+  if (const auto dtype = parse_dtype(word)) return std::string(name(*dtype));
   return word;
 }
 

@@ -110,6 +110,7 @@ inline constexpr auto kKvPolicies = std::to_array<KvPolicy>({
 // A format as options name it, also in vLLM's words: "auto" is f16 (16 bits, as its activations), "fp8" fp8_e4m3, and
 // "bfloat16" bf16. Any other word comes back as it is.
 [[nodiscard]] std::string kv_format_word(const std::string& word);
+inline constexpr std::string_view kKvAuto = "auto";
 inline constexpr const char* kKvWordsHelp = "; vLLM's auto and fp8 too";
 
 // Why K and V in heads of `head_dim` values cannot be stored in `dtype`; empty where they can.

@@ -9,6 +9,7 @@
 #include "config/number_text.hpp"
 #include "config/yaml_text.hpp"
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "sim/study/serving_run.hpp"
 #include "study/benchmarks/benchmark_files.hpp"
 #include "study/scenario/locate.hpp"
@@ -18,7 +19,6 @@
 #include "study/scenario/stacks.hpp"
 #include "study/validate/published_points.hpp"
 #include "study/validate/published_software.hpp"
-#include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
 namespace {

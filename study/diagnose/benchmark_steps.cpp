@@ -10,6 +10,7 @@
 #include "config/benchmarks/benchmark_file.hpp"
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "study/benchmarks/benchmark_files.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/validate/published_weights.hpp"

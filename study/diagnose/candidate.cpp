@@ -2,7 +2,7 @@
 
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
-#include "study/validate/published_weights.hpp"
+#include "core/letter_case.hpp"
 
 namespace dculab::study {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "study/validate/published_weights.hpp"
+#include "core/letter_case.hpp"
 
 namespace dculab::study {
 namespace {

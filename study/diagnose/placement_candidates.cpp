@@ -3,8 +3,8 @@
 
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
+#include "core/letter_case.hpp"
 #include "study/diagnose/candidate.hpp"
-#include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
 namespace {

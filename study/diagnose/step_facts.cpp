@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/letter_case.hpp"
 #include "sim/calibration/floor_check.hpp"
 #include "sim/cost/step_price.hpp"
-#include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "sim/hardware/device_link.hpp"
 #include "study/validate/published_weights.hpp"
 

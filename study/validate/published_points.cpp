@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "model/attention_work.hpp"
 #include "model/folder/model_config.hpp"
 #include "model/plan_step.hpp"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "lower/kernel_library.hpp"
 #include "study/scenario/stacks.hpp"
 #include "study/validate/published_kernel.hpp"
-#include "study/validate/published_weights.hpp"
 
 namespace dculab::study {
 namespace {

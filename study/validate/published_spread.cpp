@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "study/validate/published_weights.hpp"
+#include "core/letter_case.hpp"
 
 namespace dculab::study {
 namespace {

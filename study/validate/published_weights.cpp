@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "config/weight_format_text.hpp"
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 
 namespace dculab::study {
 namespace {
@@ -62,12 +62,6 @@ double weight_scale(const PublishedWeights& weights) {
   if (weights.bits == 0) return 1;
   constexpr double kCount = 1 << 20;
   return weights.bits * kCount / 8 / weight_storage(weights.format, kCount).value();
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
 }
 
 PublishedWeights published_weights(const std::string& text) {

@@ -28,6 +28,4 @@ struct PublishedWeights {
 // Of a KV cache; `otherwise` for "". Throws as above.
 [[nodiscard]] Dtype published_dtype(const std::string& text, Dtype otherwise);
 
-[[nodiscard]] std::string lower_case(std::string text);
-
 }  // namespace dculab::study

@@ -9,6 +9,7 @@
 
 #include "config/machine_file.hpp"
 #include "core/error.hpp"
+#include "core/letter_case.hpp"
 #include "files/input.hpp"
 #include "model/folder/model_config.hpp"
 #include "sim/serving/simulated_server.hpp"

@@ -25,6 +25,8 @@ TEST_CASE("the spellings of Hugging Face, vLLM and safetensors are read", "[dtyp
   REQUIRE(parse_dtype("half") == Dtype::f16);
   REQUIRE(parse_dtype("fp8") == Dtype::fp8_e4m3);
   REQUIRE(parse_dtype("BF16") == Dtype::bf16);
+  REQUIRE(parse_dtype("Fp16") == Dtype::f16);
+  REQUIRE(parse_dtype("FP8_E4M3") == Dtype::fp8_e4m3);
 }
 
 TEST_CASE("what is not a format is refused", "[dtype]") {

@@ -74,7 +74,10 @@ TEST_CASE("the table of the KV cache has a row for each format and policy, and s
   CHECK_THROWS_WITH(kv_format(Dtype::int4), "no KV cache is stored in int4");
   CHECK(kv_format_names() == "f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, kivi4, kivi2, kvquant4, kvquant3, kvquant2");
   CHECK(kv_format_word("auto") == "f16");
+  CHECK(kv_format_word("AUTO") == "f16");
   CHECK(kv_format_word("fp8") == "fp8_e4m3");
+  CHECK(kv_format_word("FP16") == "f16");
+  CHECK(kv_format_word("fp9") == "fp9");
   CHECK(kv_format_word("kivi4") == "kivi4");
   for (const KvClash& clash : kv_clashes()) {
     INFO(clash.text);

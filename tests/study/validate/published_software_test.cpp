@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "core/letter_case.hpp"
 #include "lower/kernel_library.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
-#include "study/validate/published_weights.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::study {
