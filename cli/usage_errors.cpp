@@ -67,6 +67,37 @@ constexpr OtherName kOtherNames[] = {{"--request-rate", "--requests-per-second"}
                                      {"--gpu-memory-utilization", "engine.gpu_memory_utilization"},
                                      {"--enable-prefix-caching", "engine.enable_prefix_caching"}};
 
+// Names of other programs for which a command has something of another shape; where `beside` is named, it was given.
+struct OtherShape {
+  std::string_view theirs, command, beside, advice;
+};
+constexpr std::string_view kLengths = "requests have --prompt-tokens and --output-tokens; give these.";
+constexpr std::string_view kStepOrLengths =
+    "requests have --prompt-tokens and --output-tokens, a step has --set workload.context_tokens=VALUE.";
+constexpr std::string_view kLongest =
+    "the longest context is the model's; write --set model.max_position_embeddings=VALUE to change it.";
+constexpr std::string_view kChosenDevices = "with --devices it is chosen; leave it out, or give no --devices.";
+constexpr OtherShape kOtherShapes[] = {{"--context", "recommend", "", kLengths},
+                                       {"--context", "simulate", "", kLengths},
+                                       {"--context", "study", "", kStepOrLengths},
+                                       {"--max-model-len", "predict", "", kLongest},
+                                       {"--max-model-len", "recommend", "", kLongest},
+                                       {"--max-model-len", "simulate", "", kLongest},
+                                       {"--max-model-len", "study", "", kLongest},
+                                       {"--tp", "recommend", "--devices", kChosenDevices},
+                                       {"--tensor-parallel-size", "recommend", "--devices", kChosenDevices},
+                                       {"--pipeline-parallel-size", "recommend", "--devices", kChosenDevices},
+                                       {"--data-parallel-size", "recommend", "--devices", kChosenDevices}};
+
+// Empty where there is none.
+[[nodiscard]] std::string advice_for(const CLI::App& command, const std::string& option) {
+  for (const auto& [theirs, name, beside, advice] : kOtherShapes) {
+    if (theirs != option || name != command.get_name()) continue;
+    if (beside.empty() || command.count(std::string(beside)) > 0) return std::string(advice);
+  }
+  return {};
+}
+
 // "did you mean '--devices'?", "write --set engine.max_num_seqs=VALUE."; empty where the command has neither.
 [[nodiscard]] std::string by_other_name(const std::vector<std::string>& known, const std::string& option) {
   const auto has = [&known](std::string_view name) { return std::ranges::find(known, name) != known.end(); };
@@ -85,6 +116,7 @@ constexpr OtherName kOtherNames[] = {{"--request-rate", "--requests-per-second"}
   const std::string option = "--" + word.substr(0, word.find('='));
   const std::vector<std::string> known = option_names(command);
   if (std::ranges::find(known, option) != known.end()) return "did you mean " + in_quotes(option) + "?";
+  if (std::string advice = advice_for(command, option); !advice.empty()) return advice;
   if (std::string ours = by_other_name(known, option); !ours.empty()) return ours;
   std::string others;
   for (const std::string& name : command_names(app))

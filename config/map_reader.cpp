@@ -123,7 +123,9 @@ void read_scalar(const Node& node, double& value) {
   const std::string& text = scalar_text(node, "a number", {ScalarType::integer, ScalarType::real});
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !std::isfinite(value)) throw InputError(in_quotes(text) + " is not a number");
+  if (whole && std::isfinite(value)) return;
+  const std::string meant = rate_meant(text);
+  throw InputError(in_quotes(text) + " is not a number" + (meant.empty() ? "" : "; write " + meant));
 }
 
 void read_scalar(const Node& node, Dtype& value) {

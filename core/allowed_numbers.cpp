@@ -1,8 +1,12 @@
 #include "core/allowed_numbers.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+
+#include "core/letter_case.hpp"
 
 namespace dculab {
 namespace {
@@ -53,6 +57,18 @@ std::string whole_number_meant(std::string_view text) {
   const std::string decimal = digits_of(number * (is_kilo ? 1e3 : 1e6));
   const std::string binary = digits_of(number * (is_kilo ? 1024 : 1024 * 1024));
   return decimal.empty() || binary.empty() ? decimal + binary : decimal + " or " + binary;
+}
+
+std::string rate_meant(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kUnits{"/s",  "/sec",      "/second",    "req/s", "reqs/s",
+                                                   "rps", "request/s", "requests/s", "qps"};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return "";
+  const std::string_view written = text.substr(0, static_cast<std::size_t>(end - text.data()));
+  std::string_view unit = text.substr(written.size());
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  return std::ranges::find(kUnits, lower_case(unit)) == kUnits.end() ? "" : std::string(written);
 }
 
 }  // namespace dculab

@@ -17,4 +17,7 @@ namespace dculab {
 // empty where it means none.
 [[nodiscard]] std::string whole_number_meant(std::string_view text);
 
+// The number of a rate that is written with its unit: "3" for "3/s" and "3 requests/s"; empty of any other text.
+[[nodiscard]] std::string rate_meant(std::string_view text);
+
 }  // namespace dculab

@@ -103,6 +103,21 @@ TEST_CASE("mistakes in names and options", "[main]") {
              ContainsSubstring("warning: z100: no point fits in memory"));
   check_refused(predict_llama({"-batch", "5"}), {"did you mean '--batch'?"});
   check_refused(predict_llama({"--tensor-parallel-size", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
+  check_refused(with_model("llama3-8b"), {"no model 'llama3-8b'", "did you mean 'llama-3-8b'?"});
+  check_refused(with_machine("k100ai"), {"no machine 'k100ai'", "did you mean 'k100-ai'?"});
+  check_refused(with_machine("h100"), {"did you mean 'h100-sxm' or 'h100-pcie'?"});
+  check_refused({"show", "k100-a"}, {"nothing is called 'k100-a'", "did you mean 'k100-ai'?"});
+  check_refused({"study", "llama3_on_dcus"}, {"no scenario 'llama3_on_dcus'", "did you mean 'llama3_on_dcu'?"});
+  check_refused(predict_llama({"--stack", "vlm"}), {"no stack 'vlm'; did you mean 'vLLM'?"});
+  for (const Arguments& arguments : {with_machine("K100-AI"), with_model("Llama-3-8B"), Arguments{"show", "K100-AI"},
+                                     predict_llama({"--weights", "FP16", "--kv-cache-dtype", "FP8"}),
+                                     predict_llama({"--set", "kv_cache.dtype=auto"})})
+    CHECK(run_dculab(arguments).exit_code == 0);
+  check_refused(predict_llama({"--set", "foo=1"}), {"--set foo=1: foo: unknown key; known are accuracy, "});
+  check_refused(predict_llama({"--set", "batch=4"}), {"--set batch=4: batch: unknown key; write it as workload.batch"});
+}
+
+TEST_CASE("options of other programs and commands", "[main]") {
   const Arguments recommend{"recommend", "--model", "llama-3-8b"};
   const auto with = [&recommend](const Arguments& more) {
     Arguments all = recommend;
@@ -111,19 +126,13 @@ TEST_CASE("mistakes in names and options", "[main]") {
   };
   check_refused(with({"--qps", "5"}), {"did you mean '--requests-per-second'?"});
   check_refused(with({"--tp", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
+  check_refused(with({"--tp", "4", "--devices", "8"}), {"with --devices it is chosen; leave it out"});
+  check_refused(with({"--context", "4096"}), {"requests have --prompt-tokens and --output-tokens; give these."});
+  check_refused(with({"--max-model-len", "4096"}), {"write --set model.max_position_embeddings=VALUE to change it."});
+  check_refused(with({"--machine", "z100", "--requests-per-second", "3/s"}), {"'3/s' is not a number; write 3"});
   check_refused(with({}), {"needs --machine, or a scenario file"});
   check_refused(with({"--machine", "z100", "--ttft", "2", "s"}),
                 {"no scenario 's'; a value and its unit are one word"});
-  check_refused(with_model("llama3-8b"), {"no model 'llama3-8b'", "did you mean 'llama-3-8b'?"});
-  check_refused(with_machine("k100ai"), {"no machine 'k100ai'", "did you mean 'k100-ai'?"});
-  check_refused(with_machine("h100"), {"did you mean 'h100-sxm' or 'h100-pcie'?"});
-  check_refused({"show", "k100-a"}, {"nothing is called 'k100-a'", "did you mean 'k100-ai'?"});
-  check_refused({"study", "llama3_on_dcus"}, {"no scenario 'llama3_on_dcus'", "did you mean 'llama3_on_dcu'?"});
-  check_refused(predict_llama({"--stack", "vlm"}), {"no stack 'vlm'; did you mean 'vLLM'?"});
-  for (const Arguments& arguments : {with_machine("K100-AI"), with_model("Llama-3-8B"), Arguments{"show", "K100-AI"}})
-    CHECK(run_dculab(arguments).exit_code == 0);
-  check_refused(predict_llama({"--set", "foo=1"}), {"--set foo=1: foo: unknown key; known are accuracy, "});
-  check_refused(predict_llama({"--set", "batch=4"}), {"--set batch=4: batch: unknown key; write it as workload.batch"});
 }
 
 TEST_CASE("files and folders that hold nothing of use are named", "[main]") {

@@ -26,5 +26,12 @@ TEST_CASE("what is not written as a whole number may mean one") {
     CHECK(whole_number_meant(text).empty());
 }
 
+TEST_CASE("a rate may be written with its unit") {
+  CHECK(rate_meant("3/s") == "3");
+  CHECK(rate_meant("0.5 requests/s") == "0.5");
+  CHECK(rate_meant("2RPS") == "2");
+  for (const char* const text : {"", "/s", "3", "3 s", "3/min", "3/ss"}) CHECK(rate_meant(text).empty());
+}
+
 }  // namespace
 }  // namespace dculab
