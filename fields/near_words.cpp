@@ -4,16 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/letter_case.hpp"
 #include "fields/printable_text.hpp"
 
 namespace dculab {
 namespace {
 
 constexpr std::size_t kLongestWord = 64, kMostGuesses = 4, kLeastBeginning = 3;
-
-[[nodiscard]] char lower_case(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
 
 [[nodiscard]] bool same_letter(char one, char other) { return lower_case(one) == lower_case(other); }
 
@@ -75,15 +72,30 @@ constexpr std::size_t kLongestWord = 64, kMostGuesses = 4, kLeastBeginning = 3;
 bool same_word(std::string_view one, std::string_view other) { return std::ranges::equal(one, other, same_letter); }
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
-  const std::vector<std::string_view> found = guesses(word, known);
-  std::string text;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    text.append(i == 0 ? "did you mean " : i + 1 < found.size() ? ", " : " or ").append(in_quotes(found[i]));
-  return text.empty() ? text : text + "?";
+  return did_you_mean(guesses(word, known));
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
   return suggestion(word, std::vector<std::string_view>(known.begin(), known.end()));
+}
+
+std::vector<std::size_t> nearest_words(std::string_view word, std::span<const std::string_view> known) {
+  std::vector<std::size_t> found;
+  std::size_t least = 0;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const std::size_t distance = edits(word.substr(0, kLongestWord), known[i]);
+    if (distance < least) found.clear();
+    if (found.empty()) least = distance;
+    if (distance == least && found.size() < kMostGuesses) found.push_back(i);
+  }
+  return found;
+}
+
+std::string did_you_mean(std::span<const std::string_view> found) {
+  std::string text;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    text.append(i == 0 ? "did you mean " : i + 1 < found.size() ? ", " : " or ").append(in_quotes(found[i]));
+  return text.empty() ? text : text + "?";
 }
 
 }  // namespace dculab

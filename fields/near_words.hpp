@@ -1,6 +1,7 @@
 // What somebody may have meant by a word that is not known: the nearest of those that are.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,5 +17,11 @@ namespace dculab {
 // where none is near.
 [[nodiscard]] std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+// Which of the known words differ by the fewest letters from `word`, however many those are: four at most.
+[[nodiscard]] std::vector<std::size_t> nearest_words(std::string_view word, std::span<const std::string_view> known);
+
+// "did you mean 'a', 'b' or 'c'?"; "" of none.
+[[nodiscard]] std::string did_you_mean(std::span<const std::string_view> found);
 
 }  // namespace dculab

@@ -13,6 +13,7 @@
 #include "fields/near_words.hpp"
 #include "files/input.hpp"
 #include "model/folder/model_config.hpp"
+#include "study/scenario/hub_name.hpp"
 #include "study/scenario/named_files.hpp"
 
 namespace dculab::study {
@@ -77,15 +78,6 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-// Those that `asked` may stand for, or where to find them.
-[[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
-  const std::vector<std::string> names = listed(kind);
-  if (names.empty()) return "none is shipped: set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
-  const std::string without_owner = &kind == &kModel ? asked.substr(asked.rfind('/') + 1) : asked;
-  if (std::string guess = suggestion(without_owner, names); !guess.empty()) return guess;
-  return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
-}
-
 // What a model's SOURCE begins with: "meta-llama/Meta-Llama-3-8B; written by hand ..." Empty where it has none.
 [[nodiscard]] std::string hub_name(const fs::path& model) {
   constexpr std::size_t kLongestSource = 1 << 16;
@@ -95,18 +87,49 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
   return text.substr(0, text.find_first_of(";,: \n"));
 }
 
-// A shipped model by its name on the Hub, with its owner or without, in any case.
-[[nodiscard]] std::optional<fs::path> try_find_by_hub_name(const std::string& name) {
+// Whether `name` is a model's name on the Hub, with its owner or without; behind the owner its shipped name will do,
+// too.
+[[nodiscard]] bool is_hub_name(std::string_view name, std::string_view on_hub, std::string_view shipped) {
+  const std::size_t owner_end = on_hub.find('/');
+  if (owner_end == std::string_view::npos) return false;
+  const std::size_t end = name.find('/');
+  if (end != std::string_view::npos && !same_word(name.substr(0, end), on_hub.substr(0, owner_end))) return false;
+  const std::string_view own = name.substr(end == std::string_view::npos ? 0 : end + 1);
+  return same_word(own, on_hub.substr(owner_end + 1)) || same_word(own, shipped);
+}
+
+[[nodiscard]] std::optional<fs::path> try_find_by_hub_name(std::string_view name) {
   for (const fs::path& data : data_folders()) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(data / kModel.folder, ignored)) {
-      const std::string known = hub_name(entry.path());
-      const std::size_t owner_end = known.find('/');
-      if (owner_end != std::string::npos && (same_word(name, known) || same_word(name, known.substr(owner_end + 1))))
-        return entry.path();
-    }
+    for (const auto& entry : fs::directory_iterator(data / kModel.folder, ignored))
+      if (is_hub_name(name, hub_name(entry.path()), entry.path().filename().native())) return entry.path();
   }
   return std::nullopt;
+}
+
+// Of which shipped model a name is a tuned one, "meta-llama/Llama-3.1-8B-Instruct".
+[[nodiscard]] std::optional<fs::path> try_find_tuned(const std::string& name) {
+  const std::string_view base = without_tuning(name);
+  return base == name ? std::nullopt : try_find_by_hub_name(base);
+}
+
+// What to write for a model's name, which is without an owner.
+[[nodiscard]] std::string model_guess(const std::string& name, const std::vector<std::string>& names) {
+  if (const auto stored = stored_name(name))
+    if (const auto base = try_find_by_hub_name(without_tuning(stored->base)))
+      return "write --model " + base->filename().string() + " --weights " + std::string(stored->weights);
+  return family_suggestion(name, names);
+}
+
+// Those that `asked` may stand for, or where to find them.
+[[nodiscard]] std::string known_names(const Kind& kind, const std::string& asked) {
+  const std::vector<std::string> names = listed(kind);
+  if (names.empty()) return "none is shipped: set DCULAB_DATA to the folder that holds hwmodels/ and scenarios/";
+  const bool is_model = &kind == &kModel;
+  const std::string name = is_model ? asked.substr(asked.rfind('/') + 1) : asked;
+  if (std::string guess = is_model ? model_guess(name, names) : ""; !guess.empty()) return guess;
+  if (std::string guess = suggestion(name, names); !guess.empty()) return guess;
+  return "`dculab list " + std::string(kind.what) + "s` has the " + std::to_string(names.size()) + " shipped ones";
 }
 
 [[nodiscard]] bool is_missing(const std::error_code& error) {
@@ -137,7 +160,9 @@ void add_scenario_names(const fs::path& folder, std::set<std::string>& names) {
   }
   if (error && !is_missing(error)) throw fs::filesystem_error("", name, error);
   if (auto found = try_find_in_any_case(name, kind)) return found;
-  return &kind == &kModel ? try_find_by_hub_name(name) : std::nullopt;
+  if (&kind != &kModel) return std::nullopt;
+  if (auto found = try_find_by_hub_name(name)) return found;
+  return try_find_tuned(name);
 }
 
 // Why a path that is there is not one of a kind.
@@ -174,7 +199,12 @@ void set_shipped_data(const fs::path& folder) { shipped_data() = folder; }
 std::string checkpoint_of(const std::string& name_or_folder) {
   const auto folder = try_find_model(name_or_folder);
   const std::string name = folder ? hub_name(*folder) : std::string();
-  return name.find('/') == std::string::npos ? name_or_folder : name;
+  const std::size_t owner_end = name.find('/');
+  if (owner_end == std::string::npos) return name_or_folder;
+  if (std::error_code ignored;
+      fs::exists(name_or_folder, ignored) || is_hub_name(name_or_folder, name, folder->filename().native()))
+    return name;
+  return (name_or_folder.find('/') == std::string::npos ? name.substr(0, owner_end + 1) : "") + name_or_folder;
 }
 
 std::vector<fs::path> data_folders() {

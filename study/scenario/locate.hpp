@@ -20,11 +20,12 @@ void set_shipped_data(const std::filesystem::path& folder);
 // Names of what is shipped are found in any case. Where there is none, InputError says which may be meant.
 
 // A folder with config.json or that file, a file in GGUF, a name under scenarios/models, or the name that one of those
-// has on the Hub ("Meta-Llama-3-8B", with its owner or without). Throws InputError, also that names the option which
-// writes a file of this model.
+// has on the Hub ("Meta-Llama-3-8B", with its owner or without); also with the suffix of a tuned model ("-Instruct").
+// Throws InputError, also that names the option which writes a file of this model.
 [[nodiscard]] std::filesystem::path find_model(const std::string& name_or_folder);
 
-// What a serving program loads the model by: a shipped one's name on the Hub, "Qwen/Qwen3-8B"; else what was given.
+// What a serving program loads the model by: a shipped one's name on the Hub, "Qwen/Qwen3-8B", or that of a tuned one
+// that was given; else what was given.
 [[nodiscard]] std::string checkpoint_of(const std::string& name_or_folder);
 
 // A YAML file, or a name under hwmodels. Throws InputError.

@@ -52,6 +52,33 @@ TEST_CASE("a shipped model is found by its name on the Hub, too") {
   CHECK_THROWS_WITH(find_model("Meta-Llama-3-9B"), ContainsSubstring("no model 'Meta-Llama-3-9B'"));
 }
 
+TEST_CASE("a tuned model is found by the name of its architecture") {
+  CHECK(find_model("meta-llama/Llama-3.1-8B-Instruct").filename() == "llama-3.1-8b");
+  CHECK(find_model("Llama-2-70b-chat-hf").filename() == "llama-2-70b");
+  CHECK(find_model("deepseek-ai/DeepSeek-V2-Lite-Chat").filename() == "deepseek-v2-lite");
+  CHECK(find_model("google/gemma-2-9b-it").filename() == "gemma-2-9b-it");
+  CHECK_FALSE(try_find_model("somebody/Llama-3.1-8B-Instruct"));
+  CHECK_FALSE(try_find_model("Qwen/Qwen3-30B-A3B-Instruct-2507"));  // whose longest context differs
+  CHECK(checkpoint_of("meta-llama/Llama-3.1-8B-Instruct") == "meta-llama/Llama-3.1-8B-Instruct");
+  CHECK(checkpoint_of("Llama-3.1-8B-Instruct") == "meta-llama/Llama-3.1-8B-Instruct");
+  CHECK(checkpoint_of("qwen3-8b") == "Qwen/Qwen3-8B");
+}
+
+TEST_CASE("a name on the Hub of other weights says which to give, and an unknown one its family") {
+  const auto refused = [](const char* name, const char* hint) {
+    CHECK_THROWS_WITH(find_model(name), ContainsSubstring(hint));
+  };
+  refused("Qwen/Qwen3-8B-AWQ", "; write --model qwen3-8b --weights awq");
+  refused("Qwen/Qwen3-8B-FP8", "; write --model qwen3-8b --weights fp8");
+  refused("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", "; write --model qwen2.5-7b --weights gptq-int4");
+  refused("hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4", "; write --model llama-3.1-8b --weights awq");
+  refused("meta-llama/Llama-3.2-8B-Instruct", "did you mean 'llama-3.1-8b', 'llama-3.2-1b' or 'llama-3.2-3b'?");
+  refused("Qwen/Qwen3-4B-Instruct-2507", "did you mean 'qwen3-4b'?");
+  refused("google/gemma-2-9b", "did you mean 'gemma-2-9b-it'?");
+  refused("microsoft/Phi-3.5-mini-instruct", "did you mean 'phi-4-mini-instruct'?");
+  CHECK(find_model("Qwen/Qwen3-32B-FP8").filename() == "qwen3-32b-fp8");
+}
+
 TEST_CASE("names of what is shipped are found in any case, and slips are understood") {
   CHECK(std::filesystem::equivalent(find_machine("K100-AI"), find_machine("k100-ai")));
   CHECK(std::filesystem::equivalent(find_model("Llama-3-8B"), find_model("llama-3-8b")));
