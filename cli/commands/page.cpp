@@ -1,7 +1,9 @@
 // `dculab page`: the simulator as a page that opens in a browser, as it was built.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "cli/commands/commands.hpp"
 #include "cli/help_text.hpp"
@@ -9,10 +11,18 @@
 #include "core/error.hpp"
 #include "files/input.hpp"
 #include "files/output.hpp"
+#include "present/output/standard_output.hpp"
 #include "study/scenario/locate.hpp"
 
 namespace dculab::cli {
 namespace {
+
+// Where the page goes to standard output or a pipe, nothing else may.
+void say_written(const std::string& output) {
+  std::error_code ignored;
+  if (output == files::kStandardOutput || !std::filesystem::is_regular_file(output, ignored)) return;
+  present::print("wrote " + output + "; open it in a browser, for example with: xdg-open " + output + "\n");
+}
 
 void copy_page(const std::string& output) {
   const auto page = study::find_lab_page();
@@ -21,6 +31,7 @@ void copy_page(const std::string& output) {
         "this build has no page; build it with `scripts/install-packages --web && cmake --workflow --preset web`, or "
         "take lab.html from a release");
   files::write_file_atomically(output, files::read_text(page->string(), files::kLargestText));
+  say_written(output);
 }
 
 }  // namespace

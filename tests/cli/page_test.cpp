@@ -21,6 +21,9 @@ TEST_CASE("dculab page copies the page of the data folder", "[main]") {
   const Finished done = run_in_shell("DCULAB_DATA='" + data + "' \"$@\"", {"page", "--output", copy});
   REQUIRE(done.exit_code == 0);
   REQUIRE(read(copy) == page);
+  CHECK_THAT(done.out, ContainsSubstring("wrote " + copy + "; open it in a browser"));
+  const Finished streamed = run_in_shell("DCULAB_DATA='" + data + "' \"$@\"", {"page", "--output", "-"});
+  CHECK(streamed.out == page);
 }
 
 TEST_CASE("dculab page takes what the preset web built, or says how to build it") {
