@@ -109,6 +109,7 @@ void predict(const config::Scenario& scenario, const StudyQuestion& question, co
     question.measure(scenario, report);
   else
     predict(scenario, question, events, report);
+  if (!question.measure) conclude_stacks(scenario, report);
   for (const config::Scenario& next : followers) {
     Report part{"", {}, {}, Json::object()};
     predict(next, question, events, part);

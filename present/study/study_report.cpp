@@ -12,6 +12,7 @@
 #include "present/study/step_report.hpp"
 #include "present/study/variants_report.hpp"
 #include "present/values/subject.hpp"
+#include "study/scenario/stacks.hpp"
 
 namespace dculab::present {
 namespace {
@@ -61,6 +62,13 @@ Report studies_report() { return {"dculab/study/1", {}, {}, Json{{"studies", Jso
 
 void add_study_answer(const config::Scenario& scenario, const study::StudyAnswer& answer, Report& report) {
   std::visit([&](const auto& each) { add_answer(each, scenario, report); }, answer);
+}
+
+void conclude_stacks(const config::Scenario& scenario, Report& report) {
+  if (const std::string stacks = study::differing_stacks(scenario); !stacks.empty())
+    conclude(report, "The machines run different stacks (" + stacks +
+                         "), so a difference between them is also one of kernels; --stack dculab gives all of them the "
+                         "same.");
 }
 
 void add_follower(const config::Scenario& scenario, const std::vector<std::string>& notes, Report part,

@@ -24,4 +24,7 @@ void add_follower(const config::Scenario& scenario, const std::vector<std::strin
 // Adds a report of several: its heading stands above its first table, its JSON is an entry of `studies`.
 void add_study(Report part, Report& all);
 
+// What else than the machines differs between them.
+void conclude_stacks(const config::Scenario& scenario, Report& report);
+
 }  // namespace dculab::present

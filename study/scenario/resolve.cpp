@@ -54,8 +54,12 @@ void refuse_written_machine(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> machines_of(const config::Scenario& scenario) {
+  return with_swept(scenario, "machine", scenario.machines);
+}
+
 void refuse_written_inputs(const config::Scenario& scenario) {
-  for (const std::string& name : with_swept(scenario, "machine", scenario.machines)) refuse_written_machine(name);
+  for (const std::string& name : machines_of(scenario)) refuse_written_machine(name);
   if (!scenario.decode_machine.empty()) refuse_written_machine(scenario.decode_machine);
   for (const std::string& name : with_swept(scenario, "model", {scenario.model.name}))
     if (const auto folder = try_find_model(name)) require_unwritten(*folder);

@@ -25,6 +25,9 @@ void refuse_written_inputs(const config::Scenario& scenario);
 // conversations are counted.
 [[nodiscard]] std::vector<std::string> model_notes(const config::Scenario& scenario);
 
+// Names or files of the scenario's machines, those of its sweep too.
+[[nodiscard]] std::vector<std::string> machines_of(const config::Scenario& scenario);
+
 // A machine by name or file. Throws InputError.
 [[nodiscard]] sim::Machine resolve_machine(const std::string& name);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "config/stack_figure.hpp"
 #include "config/stack_file.hpp"
@@ -27,6 +28,11 @@ namespace {
   }
   const std::string guess = suggestion(name, words);
   return guess.empty() ? "offered for " + machine.name + ": " + names : guess;
+}
+
+[[nodiscard]] bool sweeps_stacks(const config::Scenario& scenario) {
+  return std::ranges::any_of(
+      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key == "stack" || axis.key == "stack.name"; });
 }
 
 }  // namespace
@@ -117,14 +123,30 @@ std::string whose_kernels(const sim::Machine& machine) {
 
 std::vector<std::string> whose_kernels(const config::Scenario& scenario) {
   std::vector<std::string> lines;
-  const auto is_stack = [](const config::SweepAxis& axis) { return axis.key == "stack" || axis.key == "stack.name"; };
-  if (std::ranges::any_of(scenario.sweep, is_stack)) return lines;
+  if (sweeps_stacks(scenario)) return lines;
   for (const std::string& name : scenario.machines) {
     if (name == "host") continue;
     std::string line = whose_kernels(resolve_machine(scenario, name));
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
   return lines;
+}
+
+std::string differing_stacks(const config::Scenario& scenario) {
+  std::map<std::string, std::string> stacks;  // of each machine, in the order of their names
+  if (!sweeps_stacks(scenario))
+    for (const std::string& name : machines_of(scenario)) {
+      if (name == "host") continue;
+      const sim::Machine machine = resolve_machine(scenario, name);
+      stacks.try_emplace(machine.name, machine.stack.name);
+    }
+  std::string text;
+  bool differ = false;
+  for (const auto& [machine, stack] : stacks) {
+    differ = differ || stack != stacks.begin()->second;
+    text += (text.empty() ? "" : ", ") + stack + " on " + machine;
+  }
+  return differ ? text : "";
 }
 
 }  // namespace dculab::study

@@ -45,4 +45,8 @@ void apply_stack_figures(const config::Scenario& scenario, sim::Machine& machine
 // The same of the scenario's machines, each stack once; what a sweep over stacks has, it says itself.
 [[nodiscard]] std::vector<std::string> whose_kernels(const config::Scenario& scenario);
 
+// "vllm on h100-sxm, vllm-dtk on k100-ai": what each of the scenario's machines runs, those of its sweep too; empty
+// where all run the same, or where the scenario compares stacks itself.
+[[nodiscard]] std::string differing_stacks(const config::Scenario& scenario);
+
 }  // namespace dculab::study
