@@ -8,6 +8,7 @@
 
 #include "config/unit_text.hpp"
 #include "present/output/field_csv.hpp"
+#include "present/study/simulation_conclusion.hpp"
 #include "present/values/draft_report.hpp"
 
 namespace dculab::present {
@@ -176,6 +177,7 @@ void SimulationReport::add(const study::SimulationQuestion& question, const stud
   for (const sim::Machine& machine : answer.machines)
     set_of_machine(*told_.machine_facts, machine.name, machine_facts(machine, scenario.sweep));
   for (const study::Simulation& simulation : all) told_.simulations.push_back(simulation);
+  for (std::string& sentence : conclusion_of(scenario, answer)) told_.conclusion.push_back(std::move(sentence));
 }
 
 Report SimulationReport::take() {

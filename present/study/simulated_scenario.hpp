@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,7 @@ struct ReportedSimulations {
   std::optional<std::vector<ReportedBlockSizes>> block_sizes{};
   std::optional<ByMachine<MachineFacts>> machine_facts{};
   std::optional<ByMachine<std::vector<ReportedInputSensitivity>>> input_sensitivity{};
+  std::vector<std::string> conclusion{};
 };
 
 // Of one scenario or several.
@@ -65,7 +67,8 @@ struct FieldList<present::ReportedSimulations> {
       field("best", "of each scenario with an objective: the index of the simulation that it prefers", &Self::best),
       field("block_sizes", "which to take on each machine, where they are swept", &Self::block_sizes),
       field("machine_facts", "figures of the machines, by name", &Self::machine_facts),
-      field("leans_on", "assumed figures to which the steps are sensitive, by machine", &Self::input_sensitivity));
+      field("leans_on", "assumed figures to which the steps are sensitive, by machine", &Self::input_sensitivity),
+      field("conclusion", "the answers in sentences", &Self::conclusion));
 };
 
 }  // namespace dculab
