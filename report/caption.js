@@ -30,7 +30,7 @@ const formats = (weights, kv) => {
 
 const machinesOf = (result) => {
   const all = Object.keys(machines(result));
-  return all.length ? all : (result.rooms ?? []).map(({ machine }) => machine);
+  return all.length ? all : (result.rooms ?? result.ridges ?? []).map(({ machine }) => machine);
 };
 const listOf = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
 

@@ -22,8 +22,15 @@ const decimal = (unit) => unitsOf(["P", "T", "G", "M", "k", ""].map((prefix) => 
 const times = unitsOf(["s", "ms", "µs", "ns"], 1, 1e3),
   sizes = unitsOf(["TiB", "GiB", "MiB", "KiB", "B"], 2 ** 40, 2 ** 10);
 
+// Where rounding would reach a whole number that the value does not, "1.00" for 0.9995, as many digits as it takes.
+const short = (value, count = 3) => {
+  const text = digits(value, count);
+  return count < 8 && /\.0+$/.test(text) && Number(text) > value ? short(value, count + 1) : text;
+};
+
 export const format = {
   number: (value, count) => digits(value, count),
+  numberBelow: (value) => short(value),
   time: (seconds) => scaled(seconds, times),
   bytes: (bytes) => scaled(bytes, sizes),
   flops: (flops) => scaled(flops, decimal("FLOP")),

@@ -3,9 +3,12 @@ import { range } from "d3";
 import { svg, textWidth } from "./dom.js";
 
 const size = 11, lineHeight = 13;
+const clearance = 3; // pixels between a line and what it does not belong to
 
 // A box around a mark, for texts to stay out of.
 export const boxAround = (x, y, radius) => ({ x0: x - radius, x1: x + radius, y0: y - radius, y1: y + radius });
+const grown = ({ x0, x1, y0, y1 }, by) => ({ x0: x0 - by, x1: x1 + by, y0: y0 - by, y1: y1 + by });
+const holds = ({ x0, x1, y0, y1 }, [x, y]) => x0 <= x && x <= x1 && y0 <= y && y <= y1;
 
 // How far a symbol reaches from its middle, in radii of a circle of its area.
 const reach = { circle: 1, square: 0.9, triangle: 1.56, diamond: 1.65, star: 1.68 };
@@ -32,17 +35,21 @@ const meets = ([a, b], [c, d]) => {
 
 // The free room of a drawing with these dimensions of Plot. A text may have several lines, [text].
 export const roomOf = ({ width, height, marginLeft: left, marginRight: right, marginTop: top, marginBottom: bottom }) => {
-  const taken = [], texts = [], lines = [];
+  const taken = [], texts = [], lines = [], leaders = [];
   const inside = ({ x0, x1, y0, y1 }) => x0 >= left && x1 <= width - right && y0 >= top && y1 <= height - bottom;
   const overlap = (a, b) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
   const isIn = ({ boxes }) => boxes.every(inside);
   const offTexts = ({ boxes }) => !boxes.some((a) => texts.some((b) => overlap(a, b)));
   const leads = ({ leader }) => !leader || !texts.some((box) => crosses(leader, box));
+  // A text's line also keeps away from other marks, and a text from the lines of others.
+  const isFree = (leader) => !taken.map((box) => grown(box, clearance)).some((box) => !holds(box, leader[0]) && crosses(leader, box));
+  const isApart = ({ boxes, leader }) =>
+    (!leader || isFree(leader)) && !boxes.some((box) => leaders.some((line) => crosses(line, grown(box, clearance))));
   const offMarks = ({ boxes }) => !boxes.some((a) => taken.some((b) => overlap(a, b)));
   const offLines = ({ boxes }) => !boxes.some((a) => lines.some((line) => crosses(line, a)));
   const isClear = ({ leader }) => !leader || !lines.some((line) => meets(leader, line));
   // What a text that must be there gives up last comes first.
-  const wishes = [isIn, offTexts, offMarks, leads, offLines, isClear];
+  const wishes = [isIn, offTexts, offMarks, leads, offLines, isApart, isClear];
   const best = (places, must) => {
     for (let count = wishes.length; count > (must ? 0 : wishes.length - 1); --count) {
       const found = places.find((place) => wishes.slice(0, count).every((holds) => holds(place)));
@@ -67,6 +74,7 @@ export const roomOf = ({ width, height, marginLeft: left, marginRight: right, ma
       if (!leader && drawn.length === 1) return drawn[0];
       if (!leader) return svg("g", {}, drawn);
       lines.push(leader);
+      leaders.push(leader);
       const [[x1, y1], [x2, y2]] = leader;
       return svg("g", {}, svg("line", { class: "leader", x1, y1, x2, y2, stroke: "var(--soft)" }), drawn);
     },

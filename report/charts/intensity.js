@@ -10,7 +10,7 @@ import * as d3 from "d3";
 import { chart, dots, format, rowsOf, spread, svg, tagged, textWidth } from "../kit.js";
 
 const unit = "FLOP/byte";
-const inUnit = (value) => `${format.number(value)} ${unit}`;
+const inUnit = (value) => `${format.numberBelow(value)} ${unit}`; // FLOP/byte of a head near its bound: 0.9995, not 1.00
 // Of prefill and decode as on the roofline.
 const looks = [{ color: "var(--series-3)", shape: "square" }, { color: "var(--ink)", shape: "circle" }], only = { color: "var(--series-0)", shape: "circle" };
 const whole = "the layer";
@@ -58,7 +58,7 @@ const ridgeNames = (ridges) => (_index, { x }, _values, { width, marginTop }) =>
 export const intensity = ({ phases, ridges = [] }, width = 640) => {
   const { ops, places } = placesOf(phases), several = phases.length > 1, frame = rowsOf(ops, width, "point");
   const domain = spread([...places, ...ridges].map((each) => each.intensity), several ? 5 : 1.6);
-  const beside = (side) => ({ text: ({ at }) => format.number(at), textAnchor: side > 0 ? "start" : "end", dx: 9 * side, fill: "var(--soft)", stroke: "var(--page)" });
+  const beside = (side) => ({ text: ({ at }) => format.numberBelow(at), textAnchor: side > 0 ? "start" : "end", dx: 9 * side, fill: "var(--soft)", stroke: "var(--page)" });
   const texts = d3.range(ops.length).flatMap((op) => values(places, op));
   const joins = d3.range(ops.length).map((op) => d3.extent(places.filter(({ index }) => index === op), (place) => place.intensity));
   const dashed = { strokeDasharray: "5 4", strokeWidth: 1.5 }, [{ total }] = phases;
@@ -105,7 +105,7 @@ export const intensityChart = {
     const [{ rows, total, phase }, other] = phases;
     const most = d3.greatest(rows, (row) => row.intensity), least = d3.least(rows, (row) => row.intensity);
     const first = other
-      ? `For each byte that the layer reads or writes, a ${phase} does ${format.number(total.intensity)} FLOP and a ${other.phase} ${format.number(other.total.intensity)}. `
+      ? `For each byte that the layer reads or writes, a ${phase} does ${format.numberBelow(total.intensity)} FLOP and a ${other.phase} ${format.numberBelow(other.total.intensity)}. `
       : `The arithmetic of each op in a ${phase} for each byte that it reads or writes: the layer's is ${inUnit(total.intensity)}, ` +
         `from ${inUnit(least.intensity)} of ${least.op} to ${inUnit(most.intensity)} of ${most.op}. `;
     return first + saysOfRidges(ridges, phases);

@@ -143,11 +143,12 @@ export const kvFootprint = (view, width = 640) => {
 };
 
 // Of each kind of attention its cache at the question's context, and where it leaves the memory of a machine; the axis
-// goes on until it does for all of them, though not beyond `furthest`.
-const furthest = 2 ** 22;
+// goes on to `usualEnd`, which is more than older models have positions, and until memory is full for all of them, though
+// not beyond `furthest`.
+const usualEnd = 2 ** 17, furthest = 2 ** 22;
 const viewOf = (document) => {
   const { tokens: context, batch, max_position_embeddings: most, rooms: given = [] } = document;
-  const rooms = given.filter(({ kv_bytes: bytes }) => bytes > 0), usual = Math.max(context, most, 256);
+  const rooms = given.filter(({ kv_bytes: bytes }) => bytes > 0), usual = Math.max(context, most, usualEnd);
   const crossings = kindsOf(document).flatMap(({ row }) => rooms.map(({ machine }) => row.longest_context[machine] ?? 0));
   const longest = Math.max(usual, Math.min(furthest, 1.2 * d3.max([0, ...crossings]))), series = seriesOf(document, longest);
   const marks = series.flatMap(({ text, color, row, here }) => {
