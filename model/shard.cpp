@@ -68,6 +68,18 @@ void divide(GatedDeltaNet& net, int devices) {
 [[nodiscard]] int output_width(const GatedDeltaNet& net) { return net.value_width(); }
 [[nodiscard]] int output_width(const CompressedAttention& attention) { return attention.output_latents(); }
 
+// Of experts in MXFP4: whole groups, and some for every device.
+void check_groups(std::vector<std::string>& found, int width, int group, int devices) {
+  if (devices == 1) return;
+  const int groups = width / group, most = (groups + devices - 1) / devices;
+  if (width % group != 0)
+    found.push_back("experts of width " + std::to_string(width) + " are no whole groups of " + std::to_string(group) +
+                    " weights");
+  else if ((devices - 1) * most >= groups)
+    found.push_back("the " + std::to_string(groups) + " groups of experts in mxfp4 leave some of " +
+                    std::to_string(devices) + " devices without any");
+}
+
 void check_kind(std::vector<std::string>& found, const ModelShape& model, const LayerKind& kind, WeightFormat layers,
                 int devices) {
   const int width = kind.mlp.intermediate_size;
@@ -78,7 +90,10 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
   const int outputs = std::visit([](const auto& attention) { return output_width(attention); }, kind.attention);
   require_whole_groups(found, "o_proj", outputs, group_of(WeightSlot::o_proj), devices);
   require_whole_groups(found, "down_proj", width, group_of(WeightSlot::down_proj), devices);
-  if (!kind.experts || model.slot_format(WeightSlot::expert_down_proj, kind, layers).dtype == Dtype::mxfp4) return;
+  if (!kind.experts) return;
+  if (const WeightFormat experts = model.slot_format(WeightSlot::expert_down_proj, kind, layers);
+      experts.dtype == Dtype::mxfp4)
+    return check_groups(found, kind.experts->intermediate_size, experts.group_size, devices);
   if (kind.experts->intermediate_size % devices != 0)
     found.push_back("experts of width " + std::to_string(kind.experts->intermediate_size) + " do not divide" +
                     over(devices));
@@ -86,7 +101,7 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
                        group_of(WeightSlot::expert_down_proj), devices);
 }
 
-// Each once, whatever kinds of layers have it.
+// A problem that several kinds of layers have stands once.
 [[nodiscard]] std::vector<std::string> problems_over(const ModelShape& model, WeightFormat layers, int devices) {
   std::vector<std::string> found, once;
   for (const LayerKind& kind : model.kinds) check_kind(found, model, kind, layers, devices);
@@ -95,9 +110,9 @@ void check_kind(std::vector<std::string>& found, const ModelShape& model, const 
   return once;
 }
 
-// Of the width of experts in that format.
+// How much of the experts' width the first device has.
 [[nodiscard]] int share_of_width(int width, WeightFormat experts, int devices) {
-  if (experts.dtype != Dtype::mxfp4) return width / devices;
+  if (experts.dtype != Dtype::mxfp4 || devices == 1) return width / devices;
   const int groups = width / experts.group_size;
   return (groups + devices - 1) / devices * experts.group_size;
 }

@@ -133,6 +133,11 @@ struct FieldList<study::DisaggregatedRecommendation> {
       field("simulations", "that were run to choose", unit::count,
             [](const Found& found) { return found.fleet.simulations; }),
       field("alone", "without disaggregation, on each kind of machine", &Found::alone),
+      field("no_worse", "the machine of `alone` that disaggregation gains nothing over",
+            [](const Found& found) {
+              const study::FleetAlone* alone = found.no_worse();
+              return when(alone != nullptr, [&] { return alone->machine; });
+            }),
       field("serve_commands", "of a prefill and of a decode replica; empty where vLLM is not known to be set so",
             [](const Found& found) { return present::disaggregated_commands(found); }),
       field("serve_note", "what must be known beside them, or why there are none",

@@ -16,7 +16,6 @@ namespace dculab::present {
 namespace {
 
 using Found = study::DisaggregatedRecommendation;
-constexpr const char* kMore = "more devices are needed to be sure";
 
 // "2 prefill replicas of TP 2 on h100-sxm"
 [[nodiscard]] std::string pool_text(int replicas, const char* role, const study::Layout& layout,
@@ -50,8 +49,7 @@ constexpr const char* kMore = "more devices are needed to be sure";
   const study::FleetAlone* alone = found.no_worse();
   if (alone == nullptr) return {};
   return "do not disaggregate: " + counted(alone->fleet->choice().num_devices(), "device") + " of " + alone->machine +
-         " alone serve it (" + alone_text(*alone->fleet) + "), no more than its pool" +
-         (found.fleet.two_kinds ? " has" : "s have");
+         " alone serve it (" + alone_text(*alone->fleet) + ")";
 }
 
 // "→ without disaggregation: 16 devices of k100-ai (4 replicas of TP 4), or no number of h100-sxm"
@@ -81,7 +79,7 @@ void add_service(const study::ReplicaService& service, Row& row) {
                                      counted(engine.max_num_seqs, "sequence") + " at a time, max_num_batched_tokens " +
                                      std::to_string(engine.max_num_batched_tokens),
                                  expectation_line(fleet.expected, " at " + number(fleet.rate) + " requests/s")};
-  if (std::string line = attainment_line(fleet.expected, slo, doubt_text(fleet.expected, slo, kMore)); !line.empty())
+  if (std::string line = attainment_line(fleet.expected, slo, doubt_text(fleet.expected, slo)); !line.empty())
     notes.push_back(std::move(line));
   notes.push_back(comparison_line(found));
   for (const study::FleetAlone& each : found.alone)
@@ -153,7 +151,7 @@ void add_service(const study::ReplicaService& service, Row& row) {
 // The answer once more, below the tables.
 [[nodiscard]] std::vector<std::string> conclusion_of(const Found& found, const ServiceLevel& slo) {
   const study::ExpectedService& expected = found.fleet.expected;
-  const std::string doubt = doubt_text(expected, slo, kMore);
+  const std::string doubt = doubt_text(expected, slo);
   std::vector<std::string> sentences{found.model + ", " + choice_text(found, slo) + "; expect " +
                                      expected_text(expected) + (doubt.empty() ? "" : "; " + doubt) + "."};
   if (const std::string verdict = verdict_text(found); !verdict.empty())

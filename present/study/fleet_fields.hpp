@@ -55,7 +55,7 @@ struct FieldList<study::Layout> {
                  field("simulated", "with a replica's part of the requests", &Layout::simulated),
                  field("why_not", "where it does not serve the load",
                        [](const Layout& each) { return when(!each.why_not.empty(), [&] { return each.why_not; }); }),
-                 field("missed", "the time that is longer than the service level allows, seconds", &Layout::missed));
+                 field("missed", "the time that is longer than the service level allows", &Layout::missed));
 };
 
 template <>

@@ -27,7 +27,7 @@ namespace {
   return chosen + " (" + std::to_string(least) + " to " + std::to_string(most) + " cannot be told apart)";
 }
 
-// Why a layout that could serve was not simulated.
+// Why a layout does not serve, with the time that it misses the service level by, or why it was not simulated.
 [[nodiscard]] std::string unsimulated_text(const study::FleetChoice& fleet, const study::Layout& layout) {
   const std::string missed = layout.missed ? ": " + config::short_text(*layout.missed) : "";
   if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not + missed;
@@ -73,35 +73,35 @@ std::string given_text(const study::Recommendation& result, const ServiceLevel& 
   const std::string who = result.replicas > 1 ? ": each of " + counted(result.replicas, "replica") : std::string();
   if (!result.expected) return who + " serves at most " + most;
   if (rate > requests) return who + " does not serve " + number(rate) + " requests/s, but at most " + most;
-  const std::string text = who + " serves " + number(rate) + " of at most " + most;
-  if (!study::has_limits(slo)) return text;
+  if (!study::has_limits(slo)) return who + " serves " + number(rate) + " of at most " + most;
   const double met = result.expected->slo_attainment.value;
-  return met >= slo.share ? text + " within the SLO"
-                          : text + ", but only " + percent(met, 2) + " of the requests meet the SLO";
+  if (met >= slo.share)
+    return who + " serves " + number(rate) + " requests/s within the SLO, and at most " + most + " without it";
+  return who + " serves " + number(rate) + " of at most " + most + ", but only " + share_text(met, slo.share) +
+         " of the requests meet the SLO";
 }
 
 std::string expected_text(const study::Recommendation& result) { return expected_text(*result.expected); }
 
 std::string doubt_text(const study::Recommendation& result, const ServiceLevel& slo) {
+  const std::string text = doubt_text(*result.expected, slo);
+  if (text.empty()) return text;
   const auto devices = [&result](int replicas) {
     return counted(std::int64_t{replicas} * result.serving.devices.devices(), "device") + " (" +
            counted(replicas, "replica") + ")";
   };
-  std::string more = "--devices N says how many the expected times take";
-  if (result.replicas_without_doubt)
-    more = devices(*result.replicas_without_doubt) + " meet it there too";
-  else if (result.most_in_doubt > 0)
-    more = "not even " + devices(result.most_in_doubt) + " meet it there";
-  else if (result.fleet)
-    more = "a lower rate would leave no doubt";
-  return doubt_text(*result.expected, slo, more);
+  if (result.replicas_without_doubt) return text + ": " + devices(*result.replicas_without_doubt) + " would do there";
+  if (!result.fleet) return text + ": --devices N says how many the expected times take";
+  if (!result.replicas_in_doubt) return text;
+  if (*result.replicas_in_doubt == result.replicas) return text + ", and the offered servers hold no more replicas";
+  return text + ": not even " + devices(*result.replicas_in_doubt) + " would do there";
 }
 
 std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {
   std::vector<std::string> lines;
   if (result.fleet) {
     lines.push_back("→ " + fleet_text(result, slo));
-    lines.push_back("→ block size " + block_sizes_text(result) + ", " + counted(result.served.batch, "sequence") +
+    lines.push_back("→ block size " + block_sizes_text(result) + ", " + counted(result.max_num_seqs, "sequence") +
                     " at a time, max_num_batched_tokens " + std::to_string(result.tokens().max_num_batched_tokens) +
                     ", gpu_memory_utilization " + config::exact_number(result.memory.chosen) +
                     " (weights and these sequences take " + percent(result.memory.needed, 2) + " of the memory)");

@@ -32,14 +32,6 @@ template <class Text>
   return text;
 }
 
-// Rounded so that what is less than `bound` does not read as the bound.
-[[nodiscard]] std::string share_text(double value, double bound) {
-  constexpr int kFewest = 2, kMost = 4;
-  int digits = kFewest;
-  while (digits < kMost && value < bound && percent(value, digits) == percent(bound, digits)) ++digits;
-  return percent(value, digits);
-}
-
 }  // namespace
 
 std::string level_text(const ServiceLevel& slo) {
@@ -65,13 +57,29 @@ std::string expectation_line(const study::ExpectedService& expected, const std::
   return "→ expect " + expected_text(expected) + of + few + expected_cost_text(expected);
 }
 
-std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& more) {
-  const study::Doubt doubt = study::doubt_of(expected, slo);
-  if (doubt == study::Doubt::none) return {};
-  if (doubt == study::Doubt::service_level) return "at the slow end of the interval too few meet the SLO: " + more;
-  const study::ExpectedFigure& rate = expected.requests_per_second;
-  return "at the slow end of the interval only " + number(rate.low) + " of " + number(rate.value) +
-         " requests/s are served: " + more;
+std::string share_text(double share, double bound) {
+  constexpr int kFewest = 2, kMost = 4;
+  int digits = kFewest;
+  while (digits < kMost && share < bound && percent(share, digits) == percent(bound, digits)) ++digits;
+  return percent(share, digits);
+}
+
+std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo) {
+  const std::string at = "at the slow end of the interval ";
+  switch (study::doubt_of(expected, slo)) {
+    case study::Doubt::none:
+      return {};
+    case study::Doubt::service_level:
+      if (expected.slo_attainment.value < slo.share) return "too few requests meet the SLO";
+      return at + "too few requests meet the SLO";
+    case study::Doubt::rate:
+      break;
+  }
+  const study::ExpectedFigure& served = expected.requests_per_second;
+  if (!expected.slowest_rate)
+    return at + "only " + number(served.low) + " of " + number(served.value) + " requests/s are served";
+  return at + "a replica serves " + number(*expected.slowest_rate) + " requests/s at most, and " +
+         number(expected.arriving) + " arrive";
 }
 
 std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo, const std::string& doubt) {

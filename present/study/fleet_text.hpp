@@ -17,10 +17,12 @@ namespace dculab::present {
 // "→ expect ...", then `of`, " at 5 requests/s", whether the requests are too few to rely on, and what a token costs.
 [[nodiscard]] std::string expectation_line(const study::ExpectedService& expected, const std::string& of);
 
-// What speaks against relying on it: too few requests are served, or in time, at the slow end of the interval, and
-// `more`; empty: nothing does.
-[[nodiscard]] std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo,
-                                     const std::string& more);
+// "93 %", rounded so that what is less than `bound` does not read as the bound.
+[[nodiscard]] std::string share_text(double share, double bound);
+
+// What speaks against relying on it: too few requests are served, or in time, at the slow end of the interval; empty:
+// nothing does.
+[[nodiscard]] std::string doubt_text(const study::ExpectedService& expected, const ServiceLevel& slo);
 
 // "→ 96 % (88 % to 99 %) of the requests meet the SLO", where there is one, and the doubt; empty where both are absent.
 [[nodiscard]] std::string attainment_line(const study::ExpectedService& expected, const ServiceLevel& slo,

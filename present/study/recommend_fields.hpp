@@ -131,9 +131,10 @@ struct FieldList<study::Recommendation> {
       field("replicas", "of the model, all that follows is of one", unit::count, &Result::replicas),
       field("fleet", "where devices were offered", &Result::fleet),
       field("expected", "then, of a replica's requests", &Result::expected),
-      field("replicas_without_doubt",
-            "that meet the service level at the slow end of the intervals too, where fewer were chosen",
-            &Result::replicas_without_doubt),
+      field(
+          "replicas_without_doubt",
+          "that serve the load within the service level at the slow end of the intervals, too, where fewer were chosen",
+          unit::count, &Result::replicas_without_doubt),
       field("machine", "its name", [](const Result& result) { return result.serving.machine.name; }),
       field("prompt_tokens", "of a request", unit::tokens,
             [](const Result& result) { return result.serving.load.prompt_tokens; }),
@@ -141,11 +142,14 @@ struct FieldList<study::Recommendation> {
             [](const Result& result) { return result.serving.load.output_tokens; }),
       field("context_tokens", "of a sequence, on average while it decodes", unit::tokens,
             [](const Result& result) { return result.serving.mean_context(); }),
-      field("max_num_seqs", "recommended", unit::count, [](const Result& result) { return result.served.batch; }),
+      field("max_num_seqs", "recommended", unit::count, [](const Result& result) { return result.max_num_seqs; }),
       field("most_num_seqs", "that fit, are fast enough, and as many as asked for", unit::count,
             [](const Result& result) { return result.served.most; }),
       field("limit", "what keeps max_num_seqs from being larger", names_up_to<sim::SequenceLimit::most>(),
-            [](const Result& result) { return sim::name(result.served.limit); }),
+            [](const Result& result) {
+              return sim::name(result.max_num_seqs > result.served.batch ? sim::SequenceLimit::waits
+                                                                         : result.served.limit);
+            }),
       field("output_tokens_per_second", "with all that is recommended, simulated while the queue never empties",
             unit::tokens_per_second, &output_rate),
       field("closed_form_tokens_per_second", "the same in closed form, by which candidates are compared",

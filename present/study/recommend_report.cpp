@@ -8,6 +8,7 @@
 #include "present/output/field_csv.hpp"
 #include "present/output/field_json.hpp"
 #include "present/study/fleet_report.hpp"
+#include "present/study/fleet_text.hpp"
 #include "present/study/recommend_fields.hpp"
 #include "present/study/recommend_tables.hpp"
 #include "present/study/serve_command.hpp"
@@ -59,7 +60,11 @@ namespace {
 }
 
 // "limit: memory, 173 at most"
-[[nodiscard]] std::string limit_text(const sim::Served& served) {
+[[nodiscard]] std::string limit_text(const study::Recommendation& result) {
+  const sim::Served& served = result.served;
+  if (result.max_num_seqs > served.batch)
+    return "limit: " + std::string(sim::name(sim::SequenceLimit::waits)) + "; " + std::to_string(served.most) +
+           " meet TPOT while all of them run";
   const std::string text = "limit: " + std::string(sim::name(served.limit));
   if (served.batch == served.most) return text;
   return text + ", " + std::to_string(served.most) + (served.limit == sim::SequenceLimit::gain ? " fit" : " at most");
@@ -81,8 +86,7 @@ namespace {
                 " tokens a request";
   table.columns = {"setting", "choice", "runner-up", "it serves", "90 % interval", "tie", "its attention"};
   for (const study::Decision& decision : result.decisions) table.rows.push_back(decision_row(decision));
-  table.rows.push_back(
-      {"max_num_seqs", std::to_string(result.served.batch), "", "", "", "", limit_text(result.served)});
+  table.rows.push_back({"max_num_seqs", std::to_string(result.max_num_seqs), "", "", "", "", limit_text(result)});
   table.rows.push_back(tokens_row(result.batched_tokens));
   return table;
 }
@@ -112,10 +116,10 @@ namespace {
 
 [[nodiscard]] std::string summary(const study::Recommendation& result) {
   const double requests = result.tokens().full_requests_per_second;
+  const double closed = sim::serve_with(result.serving, result.setting, result.max_num_seqs).output_tokens_per_second;
   return "→ at full load serves " + number(requests * result.serving.load.output_tokens) + " tokens/s (" +
-         number(requests) + " requests/s), simulated, or " +
-         number(result.requests_per_second() * result.serving.load.output_tokens) + " tokens/s in closed form, with " +
-         counted(result.served.batch, "sequence") + " at a time and a TPOT of " + full_tpot_text(result) +
+         number(requests) + " requests/s), simulated, or " + number(closed) + " tokens/s in closed form, with " +
+         counted(result.max_num_seqs, "sequence") + " at a time and a TPOT of " + full_tpot_text(result) +
          "; a decode step takes " + config::short_text(result.step) + " (90 % interval " +
          config::short_text(result.confidence.low) + " to " + config::short_text(result.confidence.high) + ", " +
          std::string(sim::name(result.confidence.basis)) + ") and is bound by " + result.bound.name;
@@ -145,9 +149,9 @@ namespace {
 [[nodiscard]] std::string missed_objective(const study::Recommendation& result) {
   const study::BatchedTokens& chosen = result.tokens();
   if (chosen.slo_attainment >= result.slo_share) return "";
-  return "warning: of the simulated requests " + percent(chosen.slo_attainment, 2) + " meet the slo, where " +
-         percent(result.slo_share, 2) + " should; TTFT P90 is " + config::short_text(chosen.ttft_p90) + ", TPOT P90 " +
-         config::short_text(chosen.tpot_p90);
+  return "warning: of the simulated requests " + share_text(chosen.slo_attainment, result.slo_share) +
+         " meet the slo, where " + percent(result.slo_share, 2) + " should; TTFT P90 is " +
+         config::short_text(chosen.ttft_p90) + ", TPOT P90 " + config::short_text(chosen.tpot_p90);
 }
 
 // What cannot be told apart from the block size, and what the others cost.
@@ -187,7 +191,7 @@ void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Tab
 // Of a decode step of as many sequences as are served at a time.
 [[nodiscard]] std::vector<sim::InputSensitivity> decode_sensitivities(const study::Recommendation& result) {
   const StepPlan plan =
-      sim::decode_step(result.serving, result.setting, result.served.batch, result.serving.mean_context()).plan;
+      sim::decode_step(result.serving, result.setting, result.max_num_seqs, result.serving.mean_context()).plan;
   return sim::input_sensitivities(result.serving.machine, [&plan](const sim::Machine& machine) {
     return std::vector{sim::price_step(machine, plan).seconds};
   });
@@ -243,7 +247,7 @@ void add_notes(const study::Recommendation& result, const ServiceLevel& slo, Tab
   std::string text = result.serving.model.name + " on " + result.serving.machine.name;
   text += result.fleet ? ", " + fleet_text(result, slo) : given_text(result, slo);
   text += ", block size " + std::to_string(result.setting.block_size) + ", " +
-          counted(result.served.batch, "sequence") + " at a time";
+          counted(result.max_num_seqs, "sequence") + " at a time";
   if (result.expected) text += "; expect " + expected_text(result);
   const std::string doubt = result.expected ? doubt_text(result, slo) : "";
   if (!doubt.empty()) text += "; " + doubt;

@@ -35,7 +35,7 @@ using config::ProgramOptions;
 // 0 where a sequence of the model's longest context fits.
 [[nodiscard]] int longest_context(const study::Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
-  EngineOptions options = study::options_with(serving, result.setting, result.served.batch);
+  EngineOptions options = study::options_with(serving, result.setting, result.max_num_seqs);
   options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
   options.gpu_memory_utilization = result.memory.chosen;
   return present::longest_context(serving.machine, sim::model_of(serving, result.setting), options, serving.devices,
@@ -78,7 +78,7 @@ ProgramOptions vllm_server_options(const study::Recommendation& result) {
   const sim::ReplicaDevices& devices = result.serving.devices;
   ProgramOptions options = vllm_layout(devices, replicas_of_command(result));
   if (quantizes_itself(result)) options.emplace_back("quantization", "fp8");
-  add_vllm_sizes(vllm_sizes(result, result.served.batch, kernel->best->setting.block_size), devices, options);
+  add_vllm_sizes(vllm_sizes(result, result.max_num_seqs, kernel->best->setting.block_size), devices, options);
   options.emplace_back("gpu-memory-utilization", config::exact_number(result.memory.chosen));
   if (const int longest = longest_context(result); longest > 0)
     options.emplace_back("max-model-len", std::to_string(longest));
@@ -100,7 +100,7 @@ ProgramOptions sglang_server_options(const study::Recommendation& result) {
   options.emplace_back("page-size", std::to_string(kernel->best->setting.block_size));
   options.emplace_back("kv-cache-dtype", program_kv_format(result.setting.kv_cache_dtype));
   // Of all ranks, which share both.
-  const int sequences = result.served.batch * devices.pipeline_parallel_size * devices.ranks();
+  const int sequences = result.max_num_seqs * devices.pipeline_parallel_size * devices.ranks();
   options.emplace_back("max-running-requests", std::to_string(sequences));
   options.emplace_back("chunked-prefill-size",
                        std::to_string(result.tokens().max_num_batched_tokens * devices.ranks()));
@@ -116,7 +116,7 @@ std::string vllm_options(const study::Recommendation& result) {
   const study::StackChoice* const kernel = stack_of(result, "vLLM");
   if (kernel == nullptr || program_kv_format(result.setting.kv_cache_dtype).empty()) return "";
   ProgramOptions options;
-  add_vllm_sizes(vllm_sizes(result, result.served.batch, kernel->best->setting.block_size), result.serving.devices,
+  add_vllm_sizes(vllm_sizes(result, result.max_num_seqs, kernel->best->setting.block_size), result.serving.devices,
                  options);
   return line_of(options);
 }

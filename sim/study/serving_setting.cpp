@@ -130,15 +130,24 @@ Served serve(const ServingCase& serving, const Setting& setting) {
                               .rate = [&](int batch) { return scheduler.rate(batch); }});
 }
 
+Served serve_with(const ServingCase& serving, const Setting& setting, int batch) {
+  const SchedulerRun scheduler(serving.machine, serving, setting);
+  return {.batch = batch,
+          .most = batch,
+          .room = batch,
+          .limit = SequenceLimit::waits,
+          .output_tokens_per_second = scheduler.rate(batch),
+          .tpot = scheduler.tpot(batch)};
+}
+
 Served serve(const SteadyLoad& load, const BatchLaw& law) {
   const int most = load.sequences.value_or(kMostSequences);
   Served served;
   const int room = largest(most, law.fits);
-  const bool by_tpot = load.tpot && load.why_sequences != SequenceLimit::waits;
-  served.batch = by_tpot ? largest(room, [&](int batch) { return law.tpot(batch) <= *load.tpot; }) : room;
+  served.batch = load.tpot ? largest(room, [&](int batch) { return law.tpot(batch) <= *load.tpot; }) : room;
   served.limit = served.batch < room ? SequenceLimit::tpot
                  : room < most       ? SequenceLimit::memory
-                 : load.sequences    ? load.why_sequences
+                 : load.sequences    ? SequenceLimit::asked_for
                                      : SequenceLimit::most;
   served.most = served.batch;
   served.room = room;
@@ -146,7 +155,7 @@ Served serve(const SteadyLoad& load, const BatchLaw& law) {
     if (room > 0) served.tpot = law.tpot(1);
     return served;
   }
-  if (served.limit != load.why_sequences) served.batch = round_down(served.most);
+  if (served.limit != SequenceLimit::asked_for) served.batch = round_down(served.most);
   if (!load.tpot && !load.sequences) {
     const double enough = kKneeShare * law.rate(served.batch);
     const int knee = 1 + largest(served.batch - 1, [&](int batch) { return law.rate(batch) < enough; });

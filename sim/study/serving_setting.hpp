@@ -27,10 +27,10 @@ namespace dculab::sim {
 
 inline constexpr int kMostSequences = 1024;  // vLLM's max_num_seqs on large devices
 inline constexpr double kKneeShare = 0.95;   // of the highest rate
-inline constexpr int kBatchStep = 8;         // limits are set in such steps, where they are no more than an eighth
+inline constexpr int kBatchStep = 8;         // the largest step in which limits are set
 
-// Limits of about `batch` sequences are set in such steps: the largest power of two that is no more than an eighth of
-// it, 8 at most, so that rounding down gives up no more than a ninth. 1 for fewer than 16.
+// The step in which a limit of about `batch` sequences is set: the largest power of two up to an eighth of it,
+// kBatchStep at most and 1 at least. Rounding down so gives up no more than a ninth.
 [[nodiscard]] int batch_step(int batch);
 
 struct Setting {
@@ -51,8 +51,6 @@ struct SteadyLoad {
   int output_tokens = 1;
   std::optional<int> sequences;  // most at a time
   std::optional<Seconds> tpot;
-  // Why no more than `sequences`; or waits: as many as keep waits short, more than meet tpot while all of them run.
-  SequenceLimit why_sequences = SequenceLimit::asked_for;
 };
 
 struct ServingCase {
@@ -82,6 +80,10 @@ struct Served {
 
 // At its best batch. Precondition: problems() of model_of and options_of are empty.
 [[nodiscard]] Served serve(const ServingCase& serving, const Setting& setting);
+
+// With `batch` sequences for each scheduler, whatever the load's TPOT; the limit is SequenceLimit::waits.
+// Precondition: they fit.
+[[nodiscard]] Served serve_with(const ServingCase& serving, const Setting& setting, int batch);
 
 // What decides how many sequences a scheduler serves at a time; `tpot` and `rate` are of a batch that fits.
 struct BatchLaw {

@@ -72,12 +72,15 @@ BatchedTokensChoice choose_batched_tokens(const sim::SimulatedServer& server, co
       sim::part_of_a_device(server.deployment.of(ReplicaRole::both), server.machine, server.model, server.options);
   const int longest = longest_request(workload);
   EngineOptions options = server.options;
-  std::vector<int> sizes;
+  std::vector<int> sizes, roomy;
   for (const int tokens : {2048, 512, 1024, 4096, 8192}) {
     if (tokens < server.options.max_num_seqs) continue;  // a step holds a token of every sequence
     options.max_num_batched_tokens = tokens;             // whose activations leave room for one request at least
-    if (sim::capacity(server.machine, part, options, longest).max_sequences >= 1) sizes.push_back(tokens);
+    const std::int64_t fit = sim::capacity(server.machine, part, options, longest).max_sequences;
+    if (fit >= 1) sizes.push_back(tokens);
+    if (fit >= options.max_num_seqs) roomy.push_back(tokens);
   }
+  if (!roomy.empty()) sizes = std::move(roomy);  // the others would preempt
   choice.candidates = serve_with_each(sizes, load, server, workload, objective);
   if (choice.candidates.empty())
     throw InputError(server.model.name + " on " + server.machine.name,

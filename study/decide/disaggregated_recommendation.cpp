@@ -96,11 +96,16 @@ const FleetAlone* DisaggregatedRecommendation::no_worse() const {
   const PoolPair& pair = fleet.choice();
   const std::int64_t prefill = std::int64_t{pair.prefill_replicas} * fleet.prefill_layout().devices.devices();
   const std::int64_t all = fleet.num_devices();
+  const FleetAlone* best = nullptr;
   for (std::size_t index = 0; index < alone.size(); ++index) {
+    if (!alone[index].fleet) continue;
+    const Layout& layout = alone[index].fleet->choice();
     const std::int64_t its = !fleet.two_kinds ? all : index == 0 ? prefill : all - prefill;
-    if (alone[index].fleet && alone[index].fleet->choice().num_devices() <= its) return &alone[index];
+    const bool is_faster = layout.simulated->latency_mean <= pair.simulated->latency_mean;
+    if (layout.num_devices() > its || (layout.num_devices() == its && !is_faster)) continue;
+    if (best == nullptr || layout.num_devices() < best->fleet->choice().num_devices()) best = &alone[index];
   }
-  return nullptr;
+  return best;
 }
 
 DisaggregatedRecommendation recommend_disaggregated(const RecommendationQuestion& question,

@@ -26,8 +26,8 @@ struct DisaggregatedRecommendation {
   std::vector<FleetAlone> alone{};  // of the prefill machine, then of the decode machine where it is another
   double slo_share = 0.9;           // of the requests that should meet the slo
 
-  // Of `alone`: needs no more of its devices than the pools have of them, so that disaggregation gains nothing. Null:
-  // none does.
+  // Of `alone`: needs fewer of its devices than the pools have of them, or as many and answers no later, so that
+  // disaggregation gains nothing. Of two the one with fewer devices. Null: none.
   [[nodiscard]] const FleetAlone* no_worse() const;
 
   [[nodiscard]] const sim::Machine& prefill_machine() const { return fleet.server.machine; }

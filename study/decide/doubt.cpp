@@ -2,41 +2,52 @@
 
 #include <algorithm>
 
+#include "study/decide/replica_count.hpp"
 #include "study/decide/replica_service.hpp"
 
 namespace dculab::study {
 namespace {
 
-constexpr double kKeepsUp = 0.95;  // of the rate; the last requests of a run end without others beside them
+// Of pools, and of recorded requests, whose own rate changes: the last of a run end without others beside them.
+constexpr double kKeepsUp = 0.95;
 
-[[nodiscard]] ServingMetrics served(const DoubtQuestion& question, int replicas, double scale) {
+[[nodiscard]] sim::SimulatedServer slowed(const DoubtQuestion& question) {
   sim::SimulatedServer server = question.server;
-  server.step_scale = scale;
-  return sim::simulate(server, question.part_of(replicas), question.slo).metrics;
+  server.step_scale = question.slowest;
+  return server;
 }
 
-[[nodiscard]] bool is_enough(const DoubtQuestion& question, int replicas) {
-  const ServingMetrics slow = served(question, replicas, question.slowest);
-  if (has_limits(question.slo) && slow.share_within_objective() < question.slo.share) return false;
-  return kKeepsUp * slow.duration() <= served(question, replicas, question.server.step_scale).duration();
+[[nodiscard]] bool keeps_up(double arriving, double rate) { return arriving <= kMostUtilization * rate; }
+
+[[nodiscard]] bool is_enough(const DoubtQuestion& question, double rate, int replicas) {
+  const RequestWorkload part = question.part_of(replicas);
+  if (!keeps_up(part.requests_per_second, rate)) return false;
+  return !has_limits(question.slo) ||
+         sim::simulate(slowed(question), part, question.slo).metrics.share_within_objective() >= question.slo.share;
 }
 
 }  // namespace
 
 Doubt doubt_of(const ExpectedService& expected, const ServiceLevel& slo) {
   if (has_limits(slo) && expected.slo_attainment.low < slo.share) return Doubt::service_level;
-  const ExpectedFigure& rate = expected.requests_per_second;
-  return rate.low < kKeepsUp * rate.value ? Doubt::rate : Doubt::none;
+  const ExpectedFigure& served = expected.requests_per_second;
+  const bool serves = expected.slowest_rate ? keeps_up(expected.arriving, *expected.slowest_rate)
+                                            : served.low >= kKeepsUp * served.value;
+  return serves ? Doubt::none : Doubt::rate;
 }
 
-std::optional<int> replicas_without_doubt(const DoubtQuestion& question, int replicas, int most) {
+double slowest_rate(const DoubtQuestion& question) {
+  return serve_full(slowed(question), question.part_of(1), question.load).requests_per_second;
+}
+
+std::optional<int> replicas_without_doubt(const DoubtQuestion& question, double rate, int replicas, int most) {
   int bad = replicas, good = std::min(2 * replicas, most);
-  for (; good > bad && !is_enough(question, good); bad = good, good = std::min(2 * good, most)) {
+  for (; good > bad && !is_enough(question, rate, good); bad = good, good = std::min(2 * good, most)) {
   }
   if (good <= bad) return std::nullopt;
   while (good - bad > 1) {
     const int middle = bad + (good - bad) / 2;
-    (is_enough(question, middle) ? good : bad) = middle;
+    (is_enough(question, rate, middle) ? good : bad) = middle;
   }
   return good;
 }

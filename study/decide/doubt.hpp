@@ -8,25 +8,35 @@
 #include "core/serving_metrics.hpp"
 #include "core/workload.hpp"
 #include "sim/serving/simulated_server.hpp"
+#include "sim/study/serving_setting.hpp"
 #include "study/decide/expected_service.hpp"
 
 namespace dculab::study {
 
-// At the slow end of the interval too few requests meet the service level, or are served in time.
+// At the slow end of the intervals too few requests meet the service level, or requests come faster than they are
+// served.
 enum class Doubt : std::uint8_t { none, service_level, rate };
 [[nodiscard]] Doubt doubt_of(const ExpectedService& expected, const ServiceLevel& slo);
 
-inline constexpr int kDoubtTimes = 4;  // as many replicas are tried, at most
-
+// Replicas of one kind that are given requests at a rate.
 struct DoubtQuestion {
   const sim::SimulatedServer& server;  // a replica
+  const sim::SteadyLoad& load;         // the means of its requests
   const ServiceLevel& slo;
   std::function<RequestWorkload(int replicas)> part_of;  // the requests of one of so many
-  double slowest = 1;                                    // of ExpectedService
+  double slowest = 1;                                    // ExpectedService::slowest
 };
 
-// The fewest replicas, more than `replicas` and at most `most`, with which no doubt is left: with every step as slow as
-// it may be. Nothing where none do. Doubled, then bisected.
-[[nodiscard]] std::optional<int> replicas_without_doubt(const DoubtQuestion& question, int replicas, int most);
+// Requests per second that a replica serves with every step as slow as it may be, while its queue never empties.
+[[nodiscard]] double slowest_rate(const DoubtQuestion& question);
+
+// At most so many times as many replicas are tried as are in doubt.
+inline constexpr int kDoubtTimes = 4;
+
+// The fewest replicas, more than `replicas` and at most `most`, that serve their requests within the service level with
+// every step as slow as it may be. `rate`: slowest_rate. Nothing where none do. Doubled, then bisected.
+// Precondition: `replicas` do not.
+[[nodiscard]] std::optional<int> replicas_without_doubt(const DoubtQuestion& question, double rate, int replicas,
+                                                        int most);
 
 }  // namespace dculab::study

@@ -21,6 +21,10 @@ struct ExpectedService {
   ExpectedFigure slo_attainment{1, 1, 1};  // share of the requests that meet the service level
   std::int64_t requests = 0;               // that were simulated
   double slowest = 1;                      // a step's time at the slow end of the intervals, over its price
+  // Of a replica, in requests per second: what arrives, and what it serves at the slow end while its queue never
+  // empties. Absent for pools and for recorded requests.
+  double arriving = 0;
+  std::optional<double> slowest_rate{};
   // As far as the machine's file states power and price.
   std::optional<ExpectedFigure> joules_per_output_token{}, usd_per_million_tokens{};
 };

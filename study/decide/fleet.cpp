@@ -17,6 +17,12 @@ namespace {
 constexpr int kMostServersOfReplica = 8;
 constexpr std::size_t kAtOnce = 4;  // layouts that are simulated at the same time, whatever cores there are
 
+// "needs at least 16 devices"
+void refuse_count(Layout& layout, const std::string& what, int replicas) {
+  layout.why_not = what + std::to_string(std::int64_t{replicas} * layout.devices.devices()) + " devices";
+  layout.replicas = 0;
+}
+
 class FleetSearch {
  public:
   FleetSearch(const FleetQuestion& question, const sim::Machine& machine, const ModelShape& model,
@@ -27,7 +33,7 @@ class FleetSearch {
         model_(model),
         workload_(workload),
         load_(mean_load(workload, question.scenario.slo, question.sequences)),
-        asked_{workload, load_, question.scenario.slo, question.offer, question.rate, question.count_requests} {}
+        asked_{workload, load_, question.scenario.slo, question.rate, question.count_requests} {}
 
   [[nodiscard]] FleetChoice choose();
 
@@ -35,8 +41,11 @@ class FleetSearch {
   void try_layouts(int least, int most);
   void try_layout(const sim::ReplicaDevices& devices);
   [[nodiscard]] std::optional<Tried> priced(Dtype dtype, Layout& refused);
-  void add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices);
+  void add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices, Sample sample);
+  [[nodiscard]] int most_replicas(const Layout& layout) const;
   [[nodiscard]] bool is_better(std::size_t one, std::size_t other) const;
+  [[nodiscard]] std::optional<std::size_t> best() const;
+  [[nodiscard]] std::vector<std::size_t> next_layouts() const;
   [[nodiscard]] std::optional<std::size_t> fewest_devices();
   [[nodiscard]] std::optional<std::size_t> fastest();
   [[noreturn]] void refuse() const;
@@ -52,16 +61,21 @@ class FleetSearch {
   std::vector<Layout> refused_;
 };
 
-// Of refused.devices; what is wrong with them is set where they do not serve.
+// Of refused.devices; what is wrong with them is set where they do not serve: of several formats of KV the time that
+// misses the service level by least.
 std::optional<Tried> FleetSearch::priced(Dtype dtype, Layout& refused) {
+  std::string why_not;
   auto tried = tried_layout({question_.scenario, machine_, model_, load_, question_.block_size}, refused.devices, dtype,
-                            refused.why_not);
-  if (!tried) return std::nullopt;
+                            why_not);
+  if (!tried) {
+    if (!refused.missed) refused.why_not = why_not;
+    return std::nullopt;
+  }
   tried->layout.served = sim::serve(tried->serving, tried->layout.setting);
   if (tried->layout.served.batch > 0) return tried;
   set_why_none(tried->layout);
-  refused.why_not = tried->layout.why_not;
-  refused.missed = tried->layout.missed;
+  const bool is_closer = !refused.missed || !tried->layout.missed || *tried->layout.missed < *refused.missed;
+  if (is_closer) refused = tried->layout;
   return std::nullopt;
 }
 
@@ -81,11 +95,19 @@ void FleetSearch::try_layouts(int least, int most) {
     if (devices.devices() > least) try_layout(devices);
 }
 
+int FleetSearch::most_replicas(const Layout& layout) const {
+  return std::min(kMostReplicas, question_.offer.most_replicas(layout.devices).value_or(kMostReplicas));
+}
+
 // Of each of them, at the same time.
-void FleetSearch::add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices) {
+void FleetSearch::add_replicas(const std::vector<std::size_t>& layouts, std::int64_t most_devices, Sample sample) {
   const auto make_worker = [&]() -> sim::ChunkWorker {
     return [&](std::uint64_t index) {
-      study::add_replicas(tried_[layouts[index]], asked_, most_devices);
+      Tried& tried = tried_[layouts[index]];
+      const std::int64_t most = most_devices / tried.layout.devices.devices();
+      const int offered = most_replicas(tried.layout);
+      study::add_replicas(tried, asked_, static_cast<int>(std::min<std::int64_t>(most, offered)), sample);
+      if (tried.layout.replicas > offered) refuse_count(tried.layout, "misses the slo on ", offered);
       return std::string();
     };
   };
@@ -102,34 +124,44 @@ bool FleetSearch::is_better(std::size_t one, std::size_t other) const {
   return a.simulated->latency_mean * (1 + kServedResolution) < b.simulated->latency_mean;
 }
 
-std::optional<std::size_t> FleetSearch::fewest_devices() {
-  std::vector<std::size_t> order(tried_.size());
-  for (std::size_t index = 0; index < tried_.size(); ++index) {
-    order[index] = index;
-    tried_[index].layout.replicas = fewest_replicas(tried_[index].layout, asked_);
-  }
-  std::ranges::stable_sort(order, {}, [this](std::size_t index) { return tried_[index].layout.num_devices(); });
+std::optional<std::size_t> FleetSearch::best() const {
   std::optional<std::size_t> best;
-  std::vector<std::size_t> together;
-  const auto simulate = [&] {
-    add_replicas(together, best ? tried_[*best].layout.num_devices() : std::numeric_limits<int>::max());
-    for (const std::size_t index : together)
-      if (tried_[index].layout.replicas > 0 && (!best || is_better(index, *best))) best = index;
-    together.clear();
-  };
-  for (const std::size_t index : order) {
-    Layout& layout = tried_[index].layout;
-    const int offered = question_.offer.most_replicas(layout.devices).value_or(kMostReplicas);
-    if (layout.replicas > std::min(offered, kMostReplicas)) {
-      layout.why_not = "needs " + std::to_string(layout.num_devices()) + " devices or more";
-      layout.replicas = 0;
-    } else if (!best || layout.num_devices() <= tried_[*best].layout.num_devices()) {
-      together.push_back(index);
-      if (together.size() == kAtOnce) simulate();
-    }
-  }
-  simulate();
+  for (std::size_t index = 0; index < tried_.size(); ++index)
+    if (tried_[index].layout.simulated && (!best || is_better(index, *best))) best = index;
   return best;
+}
+
+// Of those that were not simulated and need no more devices than the best, the fewest devices first.
+std::vector<std::size_t> FleetSearch::next_layouts() const {
+  const std::optional<std::size_t> found = best();
+  std::vector<std::size_t> next;
+  for (std::size_t index = 0; index < tried_.size(); ++index) {
+    const Layout& layout = tried_[index].layout;
+    if (layout.replicas > 0 && !layout.simulated &&
+        (!found || layout.num_devices() <= tried_[*found].layout.num_devices()))
+      next.push_back(index);
+  }
+  std::ranges::stable_sort(next, {}, [this](std::size_t index) { return tried_[index].layout.num_devices(); });
+  next.resize(std::min(next.size(), kAtOnce));
+  return next;
+}
+
+// Few requests rank the layouts; the one that is chosen must serve many.
+std::optional<std::size_t> FleetSearch::fewest_devices() {
+  for (Tried& tried : tried_) {
+    Layout& layout = tried.layout;
+    layout.replicas = fewest_replicas(layout, asked_);
+    if (layout.replicas > most_replicas(layout)) refuse_count(layout, "needs at least ", layout.replicas);
+  }
+  for (;;) {
+    const std::optional<std::size_t> found = best();
+    if (const auto next = next_layouts(); !next.empty())
+      add_replicas(next, found ? tried_[*found].layout.num_devices() : std::numeric_limits<int>::max(), Sample::few);
+    else if (found && tried_[*found].sample == Sample::few)
+      add_replicas({*found}, std::numeric_limits<int>::max(), Sample::many);
+    else
+      return found;
+  }
 }
 
 std::optional<std::size_t> FleetSearch::fastest() {

@@ -6,7 +6,7 @@
 //   begin       replicas = 0.75 * requests per second asked for / those that one serves in closed form within the TPOT
 //   simulated   one replica with its part of the requests, under a virtual clock; replicas are added until enough of
 //               the requests meet the service level, at no more than 95 % of what a replica serves while its queue
-//               never empties
+//               never empties. Few requests rank the layouts; the chosen one serves many, in a steady state
 //   chosen      the fewest devices; of as many 16-bit KV caches first, then the smallest mean latency, and the first in
 //               order (fewer devices for a replica, fewer stages) where that is a tie
 //

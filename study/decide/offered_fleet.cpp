@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "study/decide/doubt.hpp"
 #include "study/decide/serving_case.hpp"
-#include "study/decide/tried_layout.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
@@ -44,26 +44,48 @@ FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::
           .count_requests = question.count_requests};
 }
 
-sim::SteadyLoad with_short_waits(const RecommendationQuestion& question, const sim::ServingCase& serving,
-                                 const RequestWorkload& workload, const std::optional<FleetChoice>& fleet) {
-  sim::SteadyLoad load = serving.load;
-  if (fleet) {
-    const sim::Served& served = fleet->choice().served;
-    if (served.limit == sim::SequenceLimit::waits) load.sequences = served.batch, load.why_sequences = served.limit;
-    return load;
-  }
+RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
+                                const Recommendation& result, int replicas) {
+  const sim::ReplicaDevices& devices = result.serving.devices;
+  RequestWorkload part = share_of(workload, replicas);
+  const double at_a_time = static_cast<double>(result.max_num_seqs) * devices.pipeline_parallel_size;
+  if (question.count_requests) part.requests = sampled_requests(at_a_time, Sample::many) * devices.ranks();
+  return part;
+}
+
+void choose_sequences(const RecommendationQuestion& question, const RequestWorkload& workload, Recommendation& result) {
+  result.max_num_seqs = result.served.batch;
   const std::optional<double> rate = rate_of(workload);
-  if (!rate) return load;
-  std::string why_not;
-  auto tried = tried_layout({question.scenario, serving.machine, serving.model, load, question.block_size},
-                            serving.devices, question.kv_cache_dtype.value_or(serving.options.kv_cache_dtype), why_not);
-  if (!tried) return load;
-  tried->layout.served = sim::serve(tried->serving, tried->layout.setting);
-  if (tried->layout.served.batch == 0) return load;
-  const FleetOffer none;
-  choose_sequences(*tried, {workload, load, question.scenario.slo, none, rate, question.count_requests},
-                   question.scenario.deployment.data_parallel_size);
-  return tried->serving.load;
+  if (!rate || question.sequences) return;
+  if (result.fleet) {
+    const sim::Served& served = result.fleet->choice().served;
+    if (served.limit == sim::SequenceLimit::waits)
+      result.max_num_seqs = std::max(result.max_num_seqs, std::min(served.batch, result.served.room));
+    return;
+  }
+  Tried tried;
+  tried.layout.devices = result.serving.devices;
+  tried.layout.setting = result.setting;
+  tried.layout.served = result.served;
+  tried.serving = result.serving;
+  result.max_num_seqs = sequences_for(
+      tried, {workload, result.serving.load, question.scenario.slo, rate, question.count_requests}, result.replicas);
+}
+
+void look_for_doubt(const RecommendationQuestion& question, const sim::SimulatedServer& server,
+                    const RequestWorkload& workload, Recommendation& result) {
+  const ServiceLevel& slo = question.scenario.slo;
+  ExpectedService& expected = *result.expected;
+  if (!rate_of(workload) || workload.arrival != ArrivalKind::gamma) return;
+  const auto part_of = [&](int replicas) { return part_of_replica(question, workload, result, replicas); };
+  const DoubtQuestion asked{server, result.serving.load, slo, part_of, expected.slowest};
+  expected.arriving = result.offered_requests_per_second;
+  expected.slowest_rate = slowest_rate(asked);
+  if (!result.fleet || doubt_of(expected, slo) == Doubt::none) return;
+  const int offered = result.fleet->offer.most_replicas(result.serving.devices).value_or(kMostReplicas);
+  const int most = std::max(result.replicas, std::min(offered, kDoubtTimes * result.replicas));
+  result.replicas_without_doubt = replicas_without_doubt(asked, *expected.slowest_rate, result.replicas, most);
+  if (!result.replicas_without_doubt) result.replicas_in_doubt = most;
 }
 
 }  // namespace dculab::study

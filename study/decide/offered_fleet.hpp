@@ -1,4 +1,4 @@
-// The devices that `dculab recommend` is offered, as questions about fleets.
+// The devices that `dculab recommend` is offered, and the load, as questions about replicas.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,18 @@ namespace dculab::study {
 [[nodiscard]] FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::Machine& machine,
                                            const ModelShape& model, const RequestWorkload& workload);
 
-// The case's load with as many sequences at a time as keep waits short, where TPOT alone would allow fewer: those of
-// the fleet, or, without one, what the replicas of the given deployment take.
-[[nodiscard]] sim::SteadyLoad with_short_waits(const RecommendationQuestion& question, const sim::ServingCase& serving,
-                                               const RequestWorkload& workload,
-                                               const std::optional<FleetChoice>& fleet);
+// The requests of one of so many replicas.
+[[nodiscard]] RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
+                                              const Recommendation& result, int replicas);
+
+// Sets max_num_seqs: more sequences at a time than meet TPOT while all of them run, where requests would wait too long
+// for the service level; those of the fleet, or, without one, what the given replicas take. Throws InputError for a
+// request that cannot be served. Precondition: result.served.
+void choose_sequences(const RecommendationQuestion& question, const RequestWorkload& workload, Recommendation& result);
+
+// Where requests arrive at a rate: sets what `server`, a replica, serves at the slow end of the intervals, and how many
+// replicas of a fleet leave no doubt. Precondition: result.expected.
+void look_for_doubt(const RecommendationQuestion& question, const sim::SimulatedServer& server,
+                    const RequestWorkload& workload, Recommendation& result);
 
 }  // namespace dculab::study

@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "study/decide/serving_case.hpp"
 
 namespace dculab::study {
 namespace {
-
-constexpr int kFewestRequests = 64, kMostRequests = 512;  // of a scheduler's, of a workload that does not say how many
 
 // What a replica serves when it is simulated may be more than in closed form, where lengths are means and limits come
 // in steps: the search begins with fewer replicas.
@@ -20,14 +19,20 @@ constexpr double kClosedFormMargin = 0.75;
 // A layout's replica under its part of the load.
 class ReplicaTrial {
  public:
-  ReplicaTrial(const Tried& tried, const AskedLoad& asked)
-      : serving_(tried.serving), setting_(tried.layout.setting), served_(tried.layout.served), asked_(asked) {}
+  ReplicaTrial(const Tried& tried, const AskedLoad& asked, Sample sample)
+      : serving_(tried.serving),
+        setting_(tried.layout.setting),
+        served_(tried.layout.served),
+        asked_(asked),
+        sample_(sample) {}
 
   // With the sequences at a time with which most requests meet the level; nothing where none carries the load.
   [[nodiscard]] std::optional<ReplicaService> best_of(int replicas);
 
- private:
+  // All but the first, those of `served`, need room for them.
   [[nodiscard]] std::vector<int> sequences_to_try() const;
+
+ private:
   [[nodiscard]] bool carries(int batch, double rate);
   [[nodiscard]] ReplicaService serve_share(int batch, int replicas) const;
 
@@ -35,10 +40,10 @@ class ReplicaTrial {
   const sim::Setting setting_;
   const sim::Served served_;
   const AskedLoad& asked_;
+  const Sample sample_;
   std::map<int, double> full_;  // requests per second, by sequences at a time
 };
 
-// All but the first need room for them.
 std::vector<int> ReplicaTrial::sequences_to_try() const {
   constexpr int kMostTimes = 8;
   const bool waits_count = asked_.slo.ttft || asked_.slo.latency || asked_.slo.slowdown;
@@ -63,10 +68,10 @@ bool ReplicaTrial::carries(int batch, double rate) {
 ReplicaService ReplicaTrial::serve_share(int batch, int replicas) const {
   RequestWorkload workload = share_of(asked_.workload, replicas);
   if (asked_.count_requests) {
-    // Four times as many as are served at a time by Little's law; of groups that share experts one is simulated.
+    // Of groups that share experts one is simulated.
     const int ranks = serving_.devices.ranks();
     const double at_a_time = workload.requests_per_second * (served_.tpot * asked_.load.output_tokens).value() / ranks;
-    workload.requests = ranks * std::clamp(static_cast<int>(4 * at_a_time), kFewestRequests, kMostRequests);
+    workload.requests = ranks * sampled_requests(at_a_time, sample_);
   }
   return serve_requests(serving_, setting_, batch, workload, asked_.slo);
 }
@@ -78,45 +83,21 @@ std::optional<ReplicaService> ReplicaTrial::best_of(int replicas) {
     const ReplicaService service = serve_share(batch, replicas);
     if (best && service.slo_attainment <= best->slo_attainment) break;
     best = service;
-    const bool waits = !asked_.slo.ttft || service.ttft_p90 > *asked_.slo.ttft;
+    const bool waits = !asked_.slo.ttft || service.ttft > *asked_.slo.ttft;
     if (service.slo_attainment >= asked_.slo.share || !waits) break;
   }
   return best;
 }
 
 void take_sequences(Tried& tried, int sequences) {
-  if (sequences == tried.layout.served.batch) return;
-  sim::SteadyLoad& load = tried.serving.load;
-  load.sequences = sequences;
-  load.why_sequences = sim::SequenceLimit::waits;
-  tried.layout.served = sim::serve(tried.serving, tried.layout.setting);
-}
-
-}  // namespace
-
-int fewest_replicas(const Layout& layout, const AskedLoad& asked) {
-  const double requests = layout.served.output_tokens_per_second / asked.load.output_tokens;
-  const double carried = has_limits(asked.slo) ? requests / kClosedFormMargin : kOfferedShare * requests;
-  return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(*asked.rate / carried))));
-}
-
-bool meets_level_alone(Tried& tried, const AskedLoad& asked) {
   Layout& layout = tried.layout;
-  const ReplicaService service =
-      serve_alone(tried.serving, layout.setting, layout.served.batch, asked.workload, asked.slo);
-  if (may_meet(service, asked.slo)) return true;
-  const bool by_ttft = asked.slo.ttft && service.ttft_p90 > *asked.slo.ttft;
-  layout.why_not = by_ttft ? "one request alone misses slo.ttft" : "one request alone misses the slo";
-  if (by_ttft) layout.missed = service.ttft_p90;
-  return false;
+  if (sequences != layout.served.batch) layout.served = sim::serve_with(tried.serving, layout.setting, sequences);
 }
 
-void add_replicas(Tried& tried, const AskedLoad& asked, std::int64_t most_devices) {
+void search_replicas(Tried& tried, const AskedLoad& asked, int most, Sample sample) {
   Layout& layout = tried.layout;
-  const int least = layout.replicas, most = static_cast<int>(std::min<std::int64_t>(
-                                         {kMostReplicas, most_devices / layout.devices.devices(),
-                                          asked.offer.most_replicas(layout.devices).value_or(kMostReplicas)}));
-  ReplicaTrial trial(tried, asked);
+  const int least = layout.replicas;
+  ReplicaTrial trial(tried, asked, sample);
   std::optional<ReplicaService> served;
   const auto meets = [&](int replicas) {
     const std::optional<ReplicaService> service = trial.best_of(replicas);
@@ -132,14 +113,52 @@ void add_replicas(Tried& tried, const AskedLoad& asked, std::int64_t most_device
     (meets(middle) ? good : bad) = middle;
   }
   layout.simulated = served;
-  layout.replicas = served ? good : 0;
+  layout.replicas = served ? good : layout.why_not.empty() ? most + 1 : 0;
   if (served) take_sequences(tried, served->max_num_seqs);
-  if (!served && layout.why_not.empty())
-    layout.why_not = "misses the slo on " + std::to_string(std::int64_t{most} * layout.devices.devices()) + " devices";
 }
 
-void choose_sequences(Tried& tried, const AskedLoad& asked, int replicas) {
-  if (const auto best = ReplicaTrial(tried, asked).best_of(replicas)) take_sequences(tried, best->max_num_seqs);
+}  // namespace
+
+int fewest_replicas(const Layout& layout, const AskedLoad& asked) {
+  const double requests = layout.served.output_tokens_per_second / asked.load.output_tokens;
+  const double carried = has_limits(asked.slo) ? requests / kClosedFormMargin : kOfferedShare * requests;
+  return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(*asked.rate / carried))));
+}
+
+bool meets_level_alone(Tried& tried, const AskedLoad& asked) {
+  Layout& layout = tried.layout;
+  const ReplicaService service =
+      serve_alone(tried.serving, layout.setting, layout.served.batch, asked.workload, asked.slo);
+  if (may_meet(service, asked.slo)) return true;
+  const bool by_ttft = asked.slo.ttft && service.ttft > *asked.slo.ttft;
+  layout.why_not = by_ttft ? "one request alone misses slo.ttft" : "one request alone misses the slo";
+  if (by_ttft) layout.missed = service.ttft;
+  return false;
+}
+
+int sampled_requests(double at_a_time, Sample sample) {
+  const auto clamped = [at_a_time](double times, int fewest, int most) {
+    return static_cast<int>(std::clamp<double>(times * at_a_time, fewest, most));
+  };
+  return sample == Sample::few ? clamped(4, 64, 512) : clamped(16, 512, 2048);
+}
+
+void add_replicas(Tried& tried, const AskedLoad& asked, int most_replicas, Sample sample) {
+  tried.sample = asked.count_requests ? sample : Sample::many;
+  try {
+    search_replicas(tried, asked, std::min(kMostReplicas, most_replicas), sample);
+  } catch (const InputError& error) {
+    tried.layout.simulated.reset();
+    tried.layout.replicas = 0;
+    tried.layout.why_not = error.what();
+  }
+}
+
+int sequences_for(const Tried& tried, const AskedLoad& asked, int replicas) {
+  ReplicaTrial trial(tried, asked, Sample::many);
+  if (trial.sequences_to_try().size() == 1) return tried.layout.served.batch;
+  const auto best = trial.best_of(replicas);
+  return best ? best->max_num_seqs : tried.layout.served.batch;
 }
 
 }  // namespace dculab::study

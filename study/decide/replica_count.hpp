@@ -35,10 +35,18 @@ struct Layout {
   [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
 };
 
+// How many requests are simulated where the workload's own number says nothing. Few rank layouts; a run must be many
+// times as long as a request for its service to be that of a steady state.
+enum class Sample : std::uint8_t { few, many };
+
+// Of one replica that has `at_a_time` requests on average, by Little's law.
+[[nodiscard]] int sampled_requests(double at_a_time, Sample sample);
+
 // A layout with what its replica is.
 struct Tried {
   Layout layout;
   sim::ServingCase serving;
+  Sample sample = Sample::few;  // that its `simulated` is of
 };
 
 // The whole load, and what must hold.
@@ -46,7 +54,6 @@ struct AskedLoad {
   const RequestWorkload& workload;
   const sim::SteadyLoad& load;  // its means
   const ServiceLevel& slo;
-  const FleetOffer& offer;
   std::optional<double> rate;   // requests per second; absent: as many as can be
   bool count_requests = false;  // the workload's own number of requests says nothing
 };
@@ -57,13 +64,13 @@ struct AskedLoad {
 // Whether requests that come one after the other meet the service level; else the layout's why_not says what they miss.
 [[nodiscard]] bool meets_level_alone(Tried& tried, const AskedLoad& asked);
 
-// Sets the layout's replicas, and what their requests see, beginning with its replicas; 0 and why_not where none of up
-// to `most_devices` meet the level. Doubled, then bisected. `served` becomes that of the sequences at a time that it
-// takes. Precondition: asked.rate.
-void add_replicas(Tried& tried, const AskedLoad& asked, std::int64_t most_devices);
+// Sets the layout's replicas, and what their requests see, beginning with its replicas; one more than `most_replicas`
+// where so many do not meet the level; 0 and why_not where none do, or where they cannot serve a request. Doubled, then
+// bisected. `served` becomes that of the sequences at a time that it takes. Precondition: asked.rate.
+void add_replicas(Tried& tried, const AskedLoad& asked, int most_replicas, Sample sample);
 
-// Makes `served` that of the sequences at a time with which most requests meet the level, of so many replicas.
-// Precondition: asked.rate.
-void choose_sequences(Tried& tried, const AskedLoad& asked, int replicas);
+// Sequences at a time with which most requests meet the level, on so many replicas: those of `served`, or more. Throws
+// InputError for a request that cannot be served. Precondition: asked.rate.
+[[nodiscard]] int sequences_for(const Tried& tried, const AskedLoad& asked, int replicas);
 
 }  // namespace dculab::study

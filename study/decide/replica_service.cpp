@@ -15,13 +15,14 @@ constexpr int kAloneRequests = 64;
 
 }  // namespace
 
-ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload) {
+ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload, const ServiceLevel& slo) {
   return {.requests_per_second = workload.arrival == ArrivalKind::gamma ? workload.requests_per_second : 0,
           .requests = metrics.latency().count(),
           .slo_attainment = metrics.share_within_objective(),
           .ttft_p90 = metrics.ttft().quantile(0.9),
           .tpot_p90 = metrics.tpot().count() > 0 ? metrics.tpot().quantile(0.9) : Seconds(),
-          .latency_mean = metrics.latency().mean()};
+          .latency_mean = metrics.latency().mean(),
+          .ttft = metrics.ttft().quantile(slo.share)};
 }
 
 bool has_limits(const ServiceLevel& slo) { return slo.ttft || slo.tpot || slo.latency || slo.slowdown; }
@@ -56,7 +57,7 @@ ReplicaService serve_requests(const sim::ServingCase& serving, const sim::Settin
                               const RequestWorkload& workload, const ServiceLevel& slo) {
   const sim::SimulatedServer server = replica_server(serving, setting, batch);
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(serving.model.name, found.front());
-  ReplicaService service = service_of(sim::simulate(server, workload, slo).metrics, workload);
+  ReplicaService service = service_of(sim::simulate(server, workload, slo).metrics, workload, slo);
   service.max_num_seqs = batch;
   return service;
 }

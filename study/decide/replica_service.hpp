@@ -13,10 +13,12 @@ struct ReplicaService {
   int max_num_seqs = 0;            // of each scheduler
   double slo_attainment = 1;       // share of them within the service level
   Seconds ttft_p90{}, tpot_p90{}, latency_mean{};
+  Seconds ttft{};  // that the service level's share of the requests does not exceed
 };
 
 // What the requests of `workload` saw.
-[[nodiscard]] ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload);
+[[nodiscard]] ReplicaService service_of(const ServingMetrics& metrics, const RequestWorkload& workload,
+                                        const ServiceLevel& slo);
 
 [[nodiscard]] bool has_limits(const ServiceLevel& slo);
 

@@ -24,6 +24,7 @@ void require_context(const sim::ServingCase& serving, const std::string& file) {
 RequestWorkload share_of(RequestWorkload workload, int replicas) {
   if (replicas <= 1) return workload;
   workload.requests_per_second /= replicas;
+  workload.burstiness *= replicas;  // every replicas-th gap of a gamma process is the sum of so many
   if (workload.max_concurrency) workload.max_concurrency = std::max(1, *workload.max_concurrency / replicas);
   if (workload.recorded.empty()) {
     workload.requests = std::max(1, workload.requests / replicas);

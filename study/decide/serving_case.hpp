@@ -11,8 +11,8 @@
 
 namespace dculab::study {
 
-// What one of `replicas` gets where a router takes them in turn: the same lengths, at its part of the rate; of recorded
-// requests every replicas-th.
+// What one of `replicas` gets where a router takes them in turn: the same lengths, at its part of the rate and in more
+// even gaps than all of them; of recorded requests every replicas-th.
 [[nodiscard]] RequestWorkload share_of(RequestWorkload workload, int replicas);
 
 // Requests per second of a workload; nothing where all are there at once.

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
-#include "study/decide/doubt.hpp"
 #include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
@@ -179,27 +178,6 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
   return choices;
 }
 
-// The requests of one of so many replicas.
-[[nodiscard]] RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
-                                              const Recommendation& result, int replicas) {
-  const sim::ReplicaDevices& devices = result.serving.devices;
-  RequestWorkload part = share_of(workload, replicas);
-  if (question.count_requests)
-    part.requests = std::clamp(4 * result.served.batch * devices.pipeline_parallel_size, 64, 512) * devices.ranks();
-  return part;
-}
-
-void leave_no_doubt(const RecommendationQuestion& question, const sim::SimulatedServer& server,
-                    const RequestWorkload& workload, Recommendation& result) {
-  const ServiceLevel& slo = question.scenario.slo;
-  if (!result.fleet || result.fleet->rate == 0 || doubt_of(*result.expected, slo) == Doubt::none) return;
-  const int offered = result.fleet->offer.most_replicas(result.serving.devices).value_or(kMostReplicas);
-  result.most_in_doubt = std::max(result.replicas, std::min(offered, kDoubtTimes * result.replicas));
-  const auto part_of = [&](int replicas) { return part_of_replica(question, workload, result, replicas); };
-  result.replicas_without_doubt =
-      replicas_without_doubt({server, slo, part_of, result.expected->slowest}, result.replicas, result.most_in_doubt);
-}
-
 void choose_limits(const RecommendationQuestion& question, const RequestWorkload& all, Recommendation& result) {
   const ServiceLevel& slo = question.scenario.slo;
   RequestWorkload workload = part_of_replica(question, all, result, result.replicas);
@@ -211,7 +189,7 @@ void choose_limits(const RecommendationQuestion& question, const RequestWorkload
   if (workload.arrival == ArrivalKind::gamma) result.offered_requests_per_second = workload.requests_per_second;
   sim::SimulatedServer server{.machine = result.serving.machine,
                               .model = with_kv_heads(result.serving.model, result.setting.kv_heads),
-                              .options = options_with(result.serving, result.setting, result.served.batch),
+                              .options = options_with(result.serving, result.setting, result.max_num_seqs),
                               .deployment = of_one_replica(question.scenario.deployment)};
   if (const auto found = sim::problems(server); !found.empty()) throw InputError(question.scenario.file, found.front());
   const bool has_rate = !result.offered_by_us && result.offered_requests_per_second > 0;  // a recording has none
@@ -221,16 +199,16 @@ void choose_limits(const RecommendationQuestion& question, const RequestWorkload
   result.memory = memory_share(result.serving, result.setting, server.options, longest_request(workload));
   if (!result.fleet && !has_rate) return;
   result.expected = expected_service(server, workload, slo);
-  leave_no_doubt(question, server, all, result);
+  look_for_doubt(question, server, all, result);
 }
 
 void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& drafted, Recommendation& result) {
   const sim::ServingCase& serving = result.serving;
-  EngineOptions options = options_with(serving, result.setting, result.served.batch);
+  EngineOptions options = options_with(serving, result.setting, result.max_num_seqs);
   options.speculative_config = drafted;
   const auto question = draft_question(scenario, serving.machine, with_kv_heads(serving.model, result.setting.kv_heads),
                                        sim::model_of(serving, result.setting), options, serving.mean_context());
-  if (question) result.drafts = judge_candidates(*question, result.served.batch);
+  if (question) result.drafts = judge_candidates(*question, result.max_num_seqs);
 }
 
 // What the offered devices are to do, as a scenario of the deployment that is chosen.
@@ -256,16 +234,17 @@ void settle(const RecommendationQuestion& question, const RequestWorkload& workl
   if (!stacks.front().why_not.empty()) throw InputError(scenario.file, stacks.front().why_not);
   stacks.front().kv_dtypes = known_kv_dtypes(stacks.front(), serving.machine);
   decide_all(question, share_of(workload, result.replicas), stacks.front(), result);
+  choose_sequences(question, workload, result);
   result.kv_heads = {.candidates = candidates(serving, result.setting, &sim::Setting::kv_heads,
                                               serving.model.possible_kv_heads(), size_text)};
   static_cast<void>(decide(serving, result.kv_heads));  // what is chosen serves
-  const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.served.batch, serving.mean_context());
+  const sim::DecodeStep step = sim::decode_step(serving, result.setting, result.max_num_seqs, serving.mean_context());
   result.step = step.price.seconds * serving.devices.pipeline_parallel_size;
   const ModelShape model = sim::model_of(serving, result.setting);
   const EngineOptions options = sim::options_of(serving, result.setting);
   result.confidence = sim::confidence(serving.machine, model, options, step.plan, result.step);
   result.refused = refused_kv(serving.machine, model, options);
-  result.bound = bound_of(serving, result.setting, result.served.batch);
+  result.bound = bound_of(serving, result.setting, result.max_num_seqs);
   result.stacks = choose_for_stacks(stacks, result);
   choose_limits(question, workload, result);
   judge_drafts(scenario, drafted, result);
@@ -288,7 +267,6 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   result.slo_share = question.scenario.slo.share;
   result.serving =
       serving_case(question.scenario, machine, model, mean_load(workload, question.scenario.slo, question.sequences));
-  result.serving.load = with_short_waits(question, result.serving, workload, result.fleet);
   settle(question, workload, result);
   return result;
 }

@@ -50,8 +50,9 @@ struct Recommendation {
   bool any_kv_heads = false;              // speed alone decides
   bool kv_dtype_asked = false;
   sim::Setting setting;
-  sim::Served served;
-  Seconds step;  // decode, at the mean context
+  sim::Served served;    // in closed form, as candidates are compared
+  int max_num_seqs = 0;  // of each scheduler: served.batch, or more, so that requests wait less
+  Seconds step;          // decode, at the mean context
   sim::Confidence confidence;
   StepBound bound;
   std::vector<std::string> refused;  // refused_kv()
@@ -59,10 +60,10 @@ struct Recommendation {
   BatchedTokensChoice batched_tokens;
   MemoryShare memory;
   std::optional<ExpectedService> expected;  // where devices were offered or a rate asked for, of a replica's requests
-  // Where `expected` is in doubt and devices were offered for a rate: how many replicas leave none, and how many were
-  // tried.
+  // Where `expected` is in doubt and devices were offered for a rate: how many replicas leave none; else with how many
+  // it was tried in vain.
   std::optional<int> replicas_without_doubt;
-  int most_in_doubt = 0;
+  std::optional<int> replicas_in_doubt;
   double offered_requests_per_second = 0;  // to a replica; 0: as the workload's file says
   bool offered_by_us = false;              // kOfferedShare of what is served steadily
   double slo_share = 0.9;                  // of the requests that should meet the slo

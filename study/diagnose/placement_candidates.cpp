@@ -1,5 +1,6 @@
 // Where weights lie, and how results cross between devices.
 #include <algorithm>
+#include <cmath>
 
 #include "config/number_text.hpp"
 #include "config/unit_text.hpp"
@@ -65,10 +66,15 @@ void add_layers_on_host(const DiagnosisEvidence& evidence, std::vector<CauseCand
            }});
 }
 
-// A message through host memory crosses the link twice.
-[[nodiscard]] Seconds through_host(const StepFacts& facts) {
+// A message through host memory crosses the link twice: at its full rate where an exchange takes the shortest time, at
+// an eighth of it where it takes the longest, as copies through pageable memory do, or a link of fewer lanes.
+[[nodiscard]] Seconds through_host(const StepFacts& facts, double exchange_seconds) {
+  constexpr double kSlowest = 8;
   const auto& link = facts.machine().host_link;
-  return link ? 2 * facts.collective_bytes / *link : Seconds{};
+  if (!link) return Seconds{};
+  const double slow =
+      std::log(std::max(1.0, exchange_seconds / kLeastExchange)) / std::log(kMostExchange / kLeastExchange);
+  return std::pow(kSlowest, slow) * (2 * facts.collective_bytes / *link);
 }
 
 void add_exchange(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>& found) {
@@ -79,8 +85,8 @@ void add_exchange(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>
                    .extra =
                        [](const StepFacts& facts, double amount) {
                          const double scale = std::min(1.0, amount / kLeastExchange);  // nothing adds nothing
-                         return std::max(Seconds{}, Seconds(facts.collectives * amount) + scale * through_host(facts) -
-                                                        facts.exchange);
+                         return std::max(Seconds{}, Seconds(facts.collectives * amount) +
+                                                        scale * through_host(facts, amount) - facts.exchange);
                        },
                    .figure =
                        [](const StepFacts& facts, double amount) {

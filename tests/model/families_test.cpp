@@ -104,6 +104,13 @@ TEST_CASE("devices share whole groups of MXFP4 weights, and experts of 16 bits b
   CHECK(width(model.layer_format(), 4) == 23 * 32);  // the last device has 21 groups
   CHECK(width(model.layer_format(), 8) == 12 * 32);
   CHECK(width({Dtype::bf16, 0}, 4) == 720);
+  const auto refused = shard_problems(model, model.layer_format(), 16);  // 15 devices have 6 groups each
+  REQUIRE(refused.size() == 1);
+  CHECK_THAT(refused.front(), ContainsSubstring("90 groups of experts in mxfp4 leave some of 16 devices without any"));
+  ModelShape narrow = model;
+  for (LayerKind& kind : narrow.kinds) kind.experts->intermediate_size = 24;
+  CHECK(shard(narrow, model.layer_format(), 1).kinds[0].experts->intermediate_size == 24);
+  CHECK_THAT(shard_problems(narrow, model.layer_format(), 2).front(), ContainsSubstring("are no whole groups of 32"));
 }
 
 TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too", "[families]") {

@@ -72,9 +72,25 @@ TEST_CASE("without limits the batch is the smallest multiple of 8 that serves 95
   CHECK(served_rate(serving.machine, serving, setting, knee.batch - kBatchStep) < kKneeShare * most);
 }
 
+TEST_CASE("more sequences than meet TPOT can be asked for") {
+  ServingCase serving = llama_on(mi50_like());
+  const Setting setting = own_of(serving);
+  serving.load.sequences = 100;
+  serving.load.tpot = serve(serving, setting).tpot * 0.5;
+  const Served limited = serve(serving, setting);
+  REQUIRE(limited.limit == SequenceLimit::tpot);
+  CHECK(limited.room > limited.most);
+  const Served more = serve_with(serving, setting, limited.room);
+  CHECK(more.limit == SequenceLimit::waits);
+  CHECK(more.batch == limited.room);
+  CHECK(more.tpot > *serving.load.tpot);
+  CHECK(more.output_tokens_per_second == served_rate(serving.machine, serving, setting, limited.room));
+}
+
 TEST_CASE("limits of sequences are set in steps that give up no more than a ninth") {
   for (const auto& [batch, step] : {std::pair{1, 1}, {15, 1}, {16, 2}, {31, 2}, {32, 4}, {63, 4}, {64, 8}, {1024, 8}})
     CHECK(batch_step(batch) == step);
+  for (int batch = 1; batch <= kMostSequences; ++batch) CHECK(9 * (batch % batch_step(batch)) <= batch);
 }
 
 TEST_CASE("what cannot fit and what cannot be fast enough serve nothing, and say which") {

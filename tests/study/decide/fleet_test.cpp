@@ -131,7 +131,7 @@ TEST_CASE("devices that cannot serve a load are refused with what each layout la
   const RecommendationQuestion question = fleet_question(kLoad, {.devices = 4, .servers = 1});
   CHECK_THROWS_WITH(fleet_of(question), ContainsSubstring("no layout serves the load") &&
                                             ContainsSubstring("not one sequence fits beside the weights: TP 1") &&
-                                            ContainsSubstring("devices or more: TP "));
+                                            ContainsSubstring("needs at least "));
 }
 
 TEST_CASE("a refused layout says which time it needs") {
@@ -148,7 +148,7 @@ TEST_CASE("the replicas that leave no doubt meet the service level with slow ste
   REQUIRE(doubt_of(*found.expected, question.scenario.slo) == Doubt::service_level);
   REQUIRE(found.replicas_without_doubt);
   CHECK(*found.replicas_without_doubt > found.replicas);
-  sim::SimulatedServer server = replica_server(found.serving, found.setting, found.served.batch);
+  sim::SimulatedServer server = replica_server(found.serving, found.setting, found.max_num_seqs);
   server.options.max_num_batched_tokens = found.tokens().max_num_batched_tokens;
   server.step_scale = found.expected->slowest;
   const RequestWorkload all = resolve_requests(question.scenario, found.serving.model);
@@ -168,17 +168,13 @@ TEST_CASE("where waits miss the service level, more run at a time than meet TPOT
       {.devices = 8});
   question.offer.reset();
   const Recommendation found = recommend_serving(question, "k100-ai");
-  CHECK(found.served.limit == sim::SequenceLimit::waits);
-  sim::ServingCase serving = found.serving;
-  serving.load.sequences.reset();
-  serving.load.why_sequences = sim::SequenceLimit::asked_for;
-  const sim::Served by_tpot = sim::serve(serving, found.setting);
-  CHECK(found.served.batch > by_tpot.batch);
-  const RequestWorkload workload = resolve_requests(question.scenario, serving.model);
+  CHECK(found.served.limit == sim::SequenceLimit::tpot);
+  CHECK(found.max_num_seqs > found.served.batch);
+  const RequestWorkload workload = resolve_requests(question.scenario, found.serving.model);
   const auto attainment = [&](int batch) {
-    return serve_requests(serving, found.setting, batch, workload, question.scenario.slo).slo_attainment;
+    return serve_requests(found.serving, found.setting, batch, workload, question.scenario.slo).slo_attainment;
   };
-  CHECK(attainment(found.served.batch) > attainment(by_tpot.batch));
+  CHECK(attainment(found.max_num_seqs) > attainment(found.served.batch));
 }
 
 TEST_CASE("a latency that one request alone misses is met by no number of devices") {
@@ -228,7 +224,9 @@ TEST_CASE("of experts that devices share each group has its own sequences") {
   for (const Layout& layout : found.fleet->layouts) shares = shares || layout.devices.shares_experts();
   CHECK(shares);
   // What is simulated with a full batch agrees with the closed form, whatever the layout.
-  CHECK(found.tokens().full_requests_per_second == Approx(found.requests_per_second()).epsilon(0.2));
+  const sim::Served full = sim::serve_with(found.serving, found.setting, found.max_num_seqs);
+  CHECK(found.tokens().full_requests_per_second ==
+        Approx(full.output_tokens_per_second / found.serving.load.output_tokens).epsilon(0.2));
 }
 
 TEST_CASE("a replica gets its share of the requests") {
