@@ -4,6 +4,7 @@
 #include <pcre2.h>
 
 #include <array>
+#include <new>
 
 #include "core/error.hpp"
 #include "fields/printable_text.hpp"
@@ -43,10 +44,17 @@ pcre2_code* compile(const std::string& pattern, PatternKind kind) {
   return code;
 }
 
-// Room for one match, per thread: matching is the inner loop of encoding.
-pcre2_match_data* scratch() {
-  thread_local const std::unique_ptr<pcre2_match_data, MatchDataDeleter> data(pcre2_match_data_create(1, nullptr));
-  return data.get();
+// Whether the pattern matches at `from` or behind it; `data` has room for one match.
+bool find(const pcre2_code* code, pcre2_match_data* data, std::string_view text, std::size_t from, Stretch& match) {
+  const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+  int found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, nullptr);
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+    found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, nullptr);
+  if (found == PCRE2_ERROR_NOMATCH) return false;
+  if (found < 0) throw InputError("the tokenizer's pattern gave up on this text (" + error_text(found) + ")");
+  const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data);
+  match = {range[0], range[1], true};
+  return true;
 }
 
 }  // namespace
@@ -61,19 +69,6 @@ struct Regex::Code {
 
 Regex::Regex(const std::string& pattern, PatternKind kind) : code_(std::make_shared<Code>(compile(pattern, kind))) {}
 
-bool Regex::find(std::string_view text, std::size_t from, Stretch& match) const {
-  const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  int found = pcre2_match(code_->pcre, subject, text.size(), from, PCRE2_NO_UTF_CHECK, scratch(), nullptr);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-    found = pcre2_match(code_->pcre, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch(), nullptr);
-  }
-  if (found == PCRE2_ERROR_NOMATCH) return false;
-  if (found < 0) throw InputError("the tokenizer's pattern gave up on this text (" + error_text(found) + ")");
-  const PCRE2_SIZE* range = pcre2_get_ovector_pointer(scratch());
-  match = {range[0], range[1], true};
-  return true;
-}
-
 // An empty match right behind another match is not taken: source, the onig crate's FindMatches.
 std::vector<Stretch> Regex::cover(std::string_view text) const {
   constexpr std::size_t kNoMatchYet = std::string_view::npos;
@@ -81,7 +76,9 @@ std::vector<Stretch> Regex::cover(std::string_view text) const {
   std::size_t covered = 0;
   std::size_t last_end = kNoMatchYet;
   Stretch match;
-  for (std::size_t from = 0; from <= text.size() && find(text, from, match);) {
+  const std::unique_ptr<pcre2_match_data, MatchDataDeleter> data(pcre2_match_data_create(1, nullptr));
+  if (!data) throw std::bad_alloc();
+  for (std::size_t from = 0; from <= text.size() && find(code_->pcre, data.get(), text, from, match);) {
     if (match.begin == match.end && match.end == last_end) {
       from += from < text.size() ? first_unit(text.substr(from)).size : 1;
       continue;

@@ -32,8 +32,6 @@ class Regex {
 
  private:
   struct Code;  // the compiled pattern
-  [[nodiscard]] bool find(std::string_view text, std::size_t from, Stretch& match) const;
-
   std::shared_ptr<const Code> code_;
 };
 
