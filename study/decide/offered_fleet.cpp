@@ -45,11 +45,16 @@ FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::
 }
 
 RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
-                                const Recommendation& result, int replicas) {
-  const sim::ReplicaDevices& devices = result.serving.devices;
+                                const Recommendation& result, int replicas, Sample sample) {
+  const sim::ServingCase& serving = result.serving;
   RequestWorkload part = share_of(workload, replicas);
-  const double at_a_time = static_cast<double>(result.max_num_seqs) * devices.pipeline_parallel_size;
-  if (question.count_requests) part.requests = sampled_requests(at_a_time, Sample::many) * devices.ranks();
+  if (!question.count_requests) return part;
+  const int ranks = serving.devices.ranks();
+  const Seconds latency = result.served.tpot * serving.load.output_tokens;
+  double at_a_time = static_cast<double>(result.max_num_seqs) * serving.devices.pipeline_parallel_size;
+  if (part.arrival == ArrivalKind::gamma)
+    at_a_time = std::min(at_a_time, part.requests_per_second * latency.value() / ranks);
+  part.requests = sampled_requests(at_a_time, sample) * ranks;
   return part;
 }
 
@@ -77,7 +82,9 @@ void look_for_doubt(const RecommendationQuestion& question, const sim::Simulated
   const ServiceLevel& slo = question.scenario.slo;
   ExpectedService& expected = *result.expected;
   if (!rate_of(workload) || workload.arrival != ArrivalKind::gamma) return;
-  const auto part_of = [&](int replicas) { return part_of_replica(question, workload, result, replicas); };
+  const auto part_of = [&](int replicas) {
+    return part_of_replica(question, workload, result, replicas, Sample::many);
+  };
   const DoubtQuestion asked{server, result.serving.load, slo, part_of, expected.slowest};
   expected.arriving = result.offered_requests_per_second;
   expected.slowest_rate = slowest_rate(asked);

@@ -30,7 +30,7 @@ namespace dculab::study {
 
 // The requests of one of so many replicas.
 [[nodiscard]] RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
-                                              const Recommendation& result, int replicas);
+                                              const Recommendation& result, int replicas, Sample sample);
 
 // Sets max_num_seqs: more sequences at a time than meet TPOT while all of them run, where requests would wait too long
 // for the service level; those of the fleet, or, without one, what the given replicas take. Throws InputError for a

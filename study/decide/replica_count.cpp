@@ -140,7 +140,7 @@ int sampled_requests(double at_a_time, Sample sample) {
   const auto clamped = [at_a_time](double times, int fewest, int most) {
     return static_cast<int>(std::clamp<double>(times * at_a_time, fewest, most));
   };
-  return sample == Sample::few ? clamped(4, 64, 512) : clamped(16, 512, 2048);
+  return sample == Sample::few ? clamped(4, 64, 512) : clamped(8, 512, 1024);
 }
 
 void add_replicas(Tried& tried, const AskedLoad& asked, int most_replicas, Sample sample) {

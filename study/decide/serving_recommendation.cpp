@@ -180,7 +180,7 @@ void choose_for(const Recommendation& result, StackChoice& choice) {
 
 void choose_limits(const RecommendationQuestion& question, const RequestWorkload& all, Recommendation& result) {
   const ServiceLevel& slo = question.scenario.slo;
-  RequestWorkload workload = part_of_replica(question, all, result, result.replicas);
+  RequestWorkload workload = part_of_replica(question, all, result, result.replicas, Sample::few);
   result.offered_by_us = workload.arrival == ArrivalKind::all_at_once;
   if (result.offered_by_us) {
     workload.arrival = ArrivalKind::gamma;
@@ -198,7 +198,8 @@ void choose_limits(const RecommendationQuestion& question, const RequestWorkload
   server.options.max_num_batched_tokens = result.tokens().max_num_batched_tokens;
   result.memory = memory_share(result.serving, result.setting, server.options, longest_request(workload));
   if (!result.fleet && !has_rate) return;
-  result.expected = expected_service(server, workload, slo);
+  result.expected =
+      expected_service(server, part_of_replica(question, all, result, result.replicas, Sample::many), slo);
   look_for_doubt(question, server, all, result);
 }
 
