@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "model/plan_step.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {
