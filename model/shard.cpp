@@ -73,8 +73,8 @@ void check_groups(std::vector<std::string>& found, int width, int group, int dev
   if (devices == 1) return;
   const int groups = width / group, most = (groups + devices - 1) / devices;
   if (width % group != 0)
-    found.push_back("experts of width " + std::to_string(width) + " are no whole groups of " + std::to_string(group) +
-                    " weights");
+    found.push_back("experts of width " + std::to_string(width) + " do not make whole groups of " +
+                    std::to_string(group) + " weights");
   else if ((devices - 1) * most >= groups)
     found.push_back("the " + std::to_string(groups) + " groups of experts in mxfp4 leave some of " +
                     std::to_string(devices) + " devices without any");

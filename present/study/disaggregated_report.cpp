@@ -43,8 +43,8 @@ using Found = study::DisaggregatedRecommendation;
   return counted(layout.replicas, "replica") + " of " + study::layout_text(layout.devices);
 }
 
-// "do not disaggregate: 2 devices of h100-sxm alone serve it (2 replicas of TP 1), no more than its pool has"; else
-// empty
+// "do not disaggregate: 2 devices of h100-sxm alone serve it (2 replicas of TP 1)"; empty where the pools gain
+// something.
 [[nodiscard]] std::string verdict_text(const Found& found) {
   const study::FleetAlone* alone = found.no_worse();
   if (alone == nullptr) return {};

@@ -90,11 +90,12 @@ std::string doubt_text(const study::Recommendation& result, const ServiceLevel& 
     return counted(std::int64_t{replicas} * result.serving.devices.devices(), "device") + " (" +
            counted(replicas, "replica") + ")";
   };
-  if (result.replicas_without_doubt) return text + ": " + devices(*result.replicas_without_doubt) + " would do there";
+  if (result.replicas_without_doubt)
+    return text + ": " + devices(*result.replicas_without_doubt) + " would be enough there";
   if (!result.fleet) return text + ": --devices N says how many the expected times take";
   if (!result.replicas_in_doubt) return text;
   if (*result.replicas_in_doubt == result.replicas) return text + ", and the offered servers hold no more replicas";
-  return text + ": not even " + devices(*result.replicas_in_doubt) + " would do there";
+  return text + ": not even " + devices(*result.replicas_in_doubt) + " would be enough there";
 }
 
 std::vector<std::string> load_lines(const study::Recommendation& result, const ServiceLevel& slo) {

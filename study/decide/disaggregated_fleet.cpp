@@ -174,7 +174,7 @@ PoolOutcome PoolSearch::simulated(const PoolPair& pair) const {
   if (const auto found = sim::problems(server); !found.empty()) return {.why_not = found.front()};
   const RequestWorkload workload = requests_of(pair);
   PoolOutcome outcome{.served = serve_pools(server, workload, slo_)};
-  if (slo_.ttft && outcome.served->ttft > *slo_.ttft)
+  if (slo_.ttft && outcome.served->service.ttft > *slo_.ttft)
     outcome.misses_ttft_alone = !meets_ttft_alone(server, workload, slo_);
   return outcome;
 }
@@ -219,7 +219,7 @@ void PoolSearch::grow(PoolCandidate& candidate, const PoolsService& served) {
   pair.decode_replicas = next->decode;
   // Decode replicas do not change when prompts are computed: no pair with this layout gets along with fewer.
   Layout& layout = prefill_[pair.prefill].tried.layout;
-  if (slo_.ttft && served.ttft > *slo_.ttft) layout.replicas = std::max(layout.replicas, next->prefill);
+  if (slo_.ttft && served.service.ttft > *slo_.ttft) layout.replicas = std::max(layout.replicas, next->prefill);
 }
 
 void PoolSearch::refuse() const {

@@ -30,7 +30,7 @@ struct DoubtQuestion {
 // Requests per second that a replica serves with every step as slow as it may be, while its queue never empties.
 [[nodiscard]] double slowest_rate(const DoubtQuestion& question);
 
-// At most so many times as many replicas are tried as are in doubt.
+// The search ends at this many times the replicas that are in doubt.
 inline constexpr int kDoubtTimes = 4;
 
 // The fewest replicas, more than `replicas` and at most `most`, that serve their requests within the service level with

@@ -13,7 +13,7 @@ constexpr double kLeastGain = 0.01;  // of a time, by which more replicas help
 
 std::optional<PoolReplicas> PoolGrowth::next(PoolReplicas replicas, const PoolsService& served,
                                              const ServiceLevel& slo) {
-  const double ttft = slo.ttft ? served.ttft / *slo.ttft : 0, tpot = slo.tpot ? served.tpot / *slo.tpot : 0;
+  const double ttft = slo.ttft ? served.service.ttft / *slo.ttft : 0, tpot = slo.tpot ? served.tpot / *slo.tpot : 0;
   if (tpot > 1 || (ttft <= 1 && tpot >= ttft)) {
     if (!add_for_tpot(served.tpot, replicas)) return std::nullopt;
   } else {

@@ -34,7 +34,6 @@ sim::SimulatedServer pools_server(const Pools& pools, const PoolLink& link) {
 PoolsService serve_pools(const sim::SimulatedServer& server, const RequestWorkload& workload, const ServiceLevel& slo) {
   const ServingMetrics metrics = sim::simulate(server, workload, slo).metrics;
   return {.service = service_of(metrics, workload, slo),
-          .ttft = metrics.ttft().quantile(slo.share),
           .tpot = metrics.tpot().count() > 0 ? metrics.tpot().quantile(slo.share) : Seconds()};
 }
 

@@ -30,7 +30,7 @@ struct Pools {
 
 struct PoolsService {
   ReplicaService service;
-  Seconds ttft, tpot;  // of the share of the requests that should be within the service level
+  Seconds tpot;  // that the service level's share of the requests does not exceed
 };
 
 // Throws InputError for a request that can never be served. Precondition: problems() of the server are empty.

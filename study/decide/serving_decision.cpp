@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/unit_text.hpp"
 #include "core/error.hpp"
 #include "sim/calibration/confidence.hpp"
 #include "sim/cost/step_price.hpp"
@@ -91,16 +92,17 @@ void decide_by_requests(const sim::ServingCase& serving, const sim::Deployment& 
 }
 
 std::string why_none_serves(const Decision& decision) {
-  bool too_slow = false;
+  std::optional<Seconds> best;  // of one sequence that is too slow
   std::string dtypes;
   for (const Candidate& candidate : decision.candidates) {
     const std::string dtype(name(candidate.setting.kv_cache_dtype));
-    too_slow = too_slow || candidate.served.limit == sim::SequenceLimit::tpot;
+    const sim::Served& served = candidate.served;
+    if (served.limit == sim::SequenceLimit::tpot && (!best || served.tpot < *best)) best = served.tpot;
     if (dtypes.find(dtype) == std::string::npos) dtypes += (dtypes.empty() ? "" : " or ") + dtype;
   }
-  return (too_slow ? "a single sequence already takes longer a token than slo.tpot"
-                   : "not one sequence fits beside the weights") +
-         (" with KV in " + dtypes);
+  if (!best) return "not one sequence fits beside the weights with KV in " + dtypes;
+  return "a single sequence already takes longer a token than slo.tpot, " + config::short_text(*best) +
+         " at best, with KV in " + dtypes;
 }
 
 bool step_prefers_choice(const sim::ServingCase& serving, const Decision& decision, int batch, int context) {

@@ -110,7 +110,8 @@ TEST_CASE("devices share whole groups of MXFP4 weights, and experts of 16 bits b
   ModelShape narrow = model;
   for (LayerKind& kind : narrow.kinds) kind.experts->intermediate_size = 24;
   CHECK(shard(narrow, model.layer_format(), 1).kinds[0].experts->intermediate_size == 24);
-  CHECK_THAT(shard_problems(narrow, model.layer_format(), 2).front(), ContainsSubstring("are no whole groups of 32"));
+  CHECK_THAT(shard_problems(narrow, model.layer_format(), 2).front(),
+             ContainsSubstring("do not make whole groups of 32"));
 }
 
 TEST_CASE("Gemma's windows are in its layers' kinds, and their frequencies too", "[families]") {

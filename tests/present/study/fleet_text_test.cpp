@@ -1,6 +1,7 @@
 // Sentences about a load that a fleet serves.
 #include "present/study/fleet_text.hpp"
 
+#include "present/study/fleet_report.hpp"
 #include "tests/support/catch.hpp"
 
 namespace dculab::present {
@@ -34,6 +35,26 @@ TEST_CASE("what speaks against relying on a load is told by what is missed") {
   expected.slowest_rate.reset();  // of pools
   expected.requests_per_second = {5, 3, 5};
   CHECK(doubt_text(expected, slo) == "at the slow end of the interval only 3.00 of 5.00 requests/s are served");
+}
+
+TEST_CASE("a deployment that is given serves its load or does not") {
+  study::Recommendation result;
+  result.serving.load.output_tokens = 100;
+  result.batched_tokens.candidates.emplace_back().full_requests_per_second = 1.2;
+  ServiceLevel slo;
+  CHECK(given_text(result, slo) == " serves at most 1.20 requests/s (120 tokens/s)");
+  result.expected.emplace();
+  result.offered_requests_per_second = 0.6;
+  CHECK(given_text(result, slo) == " serves 0.600 of at most 1.20 requests/s (120 tokens/s)");
+  slo.ttft = Seconds(1);
+  slo.share = 0.9;
+  CHECK_THAT(given_text(result, slo), ContainsSubstring(" serves 0.600 requests/s within the SLO, and at most 1.20"));
+  result.expected->slo_attainment.value = 0.899;
+  CHECK_THAT(given_text(result, slo), ContainsSubstring("but only 89.9 % of the requests meet the SLO"));
+  result.replicas = 2;
+  result.offered_requests_per_second = 3;
+  CHECK(given_text(result, slo) ==
+        ": each of 2 replicas does not serve 3.00 requests/s, but at most 1.20 requests/s (120 tokens/s)");
 }
 
 }  // namespace

@@ -82,14 +82,14 @@ TEST_CASE("a slower link makes TPOT longer, and TTFT not") {
   const PoolsService before = with_replicas(question, fleet, pair.prefill_replicas, pair.decode_replicas);
   const PoolsService after = with_replicas(question, slow, pair.prefill_replicas, pair.decode_replicas);
   CHECK(after.tpot > before.tpot);
-  CHECK(after.ttft == before.ttft);
+  CHECK(after.service.ttft == before.service.ttft);
 }
 
 TEST_CASE("decode replicas do not change when the first token comes") {
   const RecommendationQuestion question = pools_question(kPoolLoad, {.devices = 8});
   const DisaggregatedFleet fleet = recommend_disaggregated(question, "h100-sxm").fleet;
-  CHECK(with_replicas(question, fleet, 1, 1).ttft == with_replicas(question, fleet, 1, 3).ttft);
-  CHECK(with_replicas(question, fleet, 2, 1).ttft <= with_replicas(question, fleet, 1, 1).ttft);
+  CHECK(with_replicas(question, fleet, 1, 1).service.ttft == with_replicas(question, fleet, 1, 3).service.ttft);
+  CHECK(with_replicas(question, fleet, 2, 1).service.ttft <= with_replicas(question, fleet, 1, 1).service.ttft);
 }
 
 TEST_CASE("a tighter level and more requests take no fewer devices") {
@@ -128,7 +128,7 @@ TEST_CASE("the pool that misses its part gets replicas") {
   slo.tpot = Seconds(0.05);
   const auto next = [&slo](Seconds ttft, Seconds tpot) {
     PoolGrowth growth;
-    return growth.next({2, 16}, {.service = {}, .ttft = ttft, .tpot = tpot}, slo).value();
+    return growth.next({2, 16}, {.service = {.ttft = ttft}, .tpot = tpot}, slo).value();
   };
   CHECK(next(Seconds(2), Seconds(0.04)).prefill == 3);
   CHECK(next(Seconds(2), Seconds(0.04)).decode == 16);
@@ -137,7 +137,7 @@ TEST_CASE("the pool that misses its part gets replicas") {
   CHECK(next(Seconds(0.9), Seconds(0.01)).prefill == 3);  // each within, but not both: the nearer
   // More decode replicas do not help, then more prefill replicas do not.
   PoolGrowth growth;
-  const PoolsService stays{.service = {}, .ttft = Seconds(0.5), .tpot = Seconds(0.1)};
+  const PoolsService stays{.service = {.ttft = Seconds(0.5)}, .tpot = Seconds(0.1)};
   REQUIRE(growth.next({1, 1}, stays, slo)->decode == 2);
   REQUIRE(growth.next({1, 2}, stays, slo)->prefill == 2);
   CHECK_FALSE(growth.next({2, 2}, stays, slo));
