@@ -27,10 +27,13 @@ namespace {
   return chosen + " (" + std::to_string(least) + " to " + std::to_string(most) + " cannot be told apart)";
 }
 
-// Why a layout does not serve, with the time that it misses the service level by, or why it was not simulated.
+// Why a layout does not serve, with the time that misses the service level or the devices that it needs, or why it was
+// not simulated.
 [[nodiscard]] std::string unsimulated_text(const study::FleetChoice& fleet, const study::Layout& layout) {
-  const std::string missed = layout.missed ? ": " + config::short_text(*layout.missed) : "";
-  if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not + missed;
+  const std::string lacks = layout.missed           ? ": " + config::short_text(*layout.missed)
+                            : layout.needed_devices ? ": at least " + std::to_string(*layout.needed_devices)
+                                                    : "";
+  if (!layout.why_not.empty() || fleet.rate == 0 || layout.simulated) return layout.why_not + lacks;
   return "the choice needs fewer devices";
 }
 

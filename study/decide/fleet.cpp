@@ -17,9 +17,9 @@ namespace {
 constexpr int kMostServersOfReplica = 8;
 constexpr std::size_t kAtOnce = 4;  // layouts that are simulated at the same time, whatever cores there are
 
-// "needs at least 16 devices"
-void refuse_count(Layout& layout, const std::string& what, int replicas) {
-  layout.why_not = what + std::to_string(std::int64_t{replicas} * layout.devices.devices()) + " devices";
+void refuse_count(Layout& layout) {
+  layout.why_not = "needs more devices than are offered";
+  layout.needed_devices = layout.num_devices();
   layout.replicas = 0;
 }
 
@@ -107,7 +107,7 @@ void FleetSearch::add_replicas(const std::vector<std::size_t>& layouts, std::int
       const std::int64_t most = most_devices / tried.layout.devices.devices();
       const int offered = most_replicas(tried.layout);
       study::add_replicas(tried, asked_, static_cast<int>(std::min<std::int64_t>(most, offered)), sample);
-      if (tried.layout.replicas > offered) refuse_count(tried.layout, "misses the slo on ", offered);
+      if (tried.layout.replicas > offered) refuse_count(tried.layout);
       return std::string();
     };
   };
@@ -151,7 +151,7 @@ std::optional<std::size_t> FleetSearch::fewest_devices() {
   for (Tried& tried : tried_) {
     Layout& layout = tried.layout;
     layout.replicas = fewest_replicas(layout, asked_);
-    if (layout.replicas > most_replicas(layout)) refuse_count(layout, "needs at least ", layout.replicas);
+    if (layout.replicas > most_replicas(layout)) refuse_count(layout);
   }
   for (;;) {
     const std::optional<std::size_t> found = best();
@@ -192,7 +192,7 @@ std::optional<std::size_t> FleetSearch::fastest() {
 void FleetSearch::refuse() const {
   std::vector<Refusal> found;
   const auto add = [&found](const Layout& layout) {
-    found.push_back({layout.why_not, layout_text(layout.devices), layout.missed});
+    found.push_back({layout.why_not, layout_text(layout.devices), layout.missed, layout.needed_devices});
   };
   for (const Tried& tried : tried_) add(tried.layout);
   for (const Layout& layout : refused_) add(layout);

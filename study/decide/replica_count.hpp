@@ -29,8 +29,9 @@ struct Layout {
   sim::Served served{};         // by a replica, in closed form
   int replicas = 0;             // that serve the load; where it was not simulated, at least; 0: none do
   std::optional<ReplicaService> simulated{};
-  std::string why_not{};            // does not serve
-  std::optional<Seconds> missed{};  // the time that is longer than the service level allows
+  std::string why_not{};                         // does not serve
+  std::optional<Seconds> missed{};               // the time that is longer than the service level allows
+  std::optional<std::int64_t> needed_devices{};  // at least; more than are offered
 
   [[nodiscard]] std::int64_t num_devices() const { return std::int64_t{replicas} * devices.devices(); }
 };

@@ -15,6 +15,19 @@ namespace {
   return text.starts_with(file + ": ") ? text.substr(file.size() + 2) : text;
 }
 
+[[nodiscard]] bool is_by_how_much(const Refusal& refusal) { return refusal.missed || refusal.needed_devices; }
+
+// Precondition: both are for the same reason, and by how much is known of both.
+[[nodiscard]] bool is_closer(const Refusal& one, const Refusal& other) {
+  return one.missed ? *one.missed < *other.missed : *one.needed_devices < *other.needed_devices;
+}
+
+[[nodiscard]] std::string by_how_much_text(const Refusal& refusal) {
+  if (refusal.missed) return ", " + config::short_text(*refusal.missed) + " at best";
+  if (refusal.needed_devices) return ", " + std::to_string(*refusal.needed_devices) + " or more";
+  return "";
+}
+
 }  // namespace
 
 std::optional<Tried> tried_layout(const LayoutQuestion& question, const sim::ReplicaDevices& devices,
@@ -52,15 +65,14 @@ std::string reasons_text(const std::vector<Refusal>& found) {
     const auto same = std::ranges::find(reasons, each.reason, &Refusal::reason);
     if (same == reasons.end())
       reasons.push_back(each);
-    else if (!each.missed || !same->missed)
+    else if (!is_by_how_much(each) || !is_by_how_much(*same))
       same->layout += "; " + each.layout;
-    else if (*each.missed < *same->missed)
+    else if (is_closer(each, *same))
       *same = each;
   }
   std::string text;
   for (const Refusal& each : reasons)
-    text += (text.empty() ? "" : ". ") + each.reason +
-            (each.missed ? ", " + config::short_text(*each.missed) + " at best: " : ": ") + each.layout;
+    text += (text.empty() ? "" : ". ") + each.reason + by_how_much_text(each) + ": " + each.layout;
   return text;
 }
 

@@ -1,6 +1,7 @@
 // A layout of a replica with its sizes, before what it serves is known.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,12 +29,13 @@ void set_why_none(Layout& layout);
 
 struct Refusal {
   std::string reason;
-  std::string layout;               // in words
-  std::optional<Seconds> missed{};  // the time that is longer than the service level allows
+  std::string layout;                            // in words
+  std::optional<Seconds> missed{};               // the time that is longer than the service level allows
+  std::optional<std::int64_t> needed_devices{};  // at least; more than are offered
 };
 
 // "misses the slo: TP 1; TP 2. one request alone misses slo.ttft, 330 ms at best: TP 4": each reason once, with the
-// layouts that it is of, or, where each misses a time, the one that misses it by least.
+// layouts that it is of, or, where each misses a time or needs more devices, the one that does so by least.
 [[nodiscard]] std::string reasons_text(const std::vector<Refusal>& found);
 
 }  // namespace dculab::study

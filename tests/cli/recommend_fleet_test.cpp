@@ -80,7 +80,7 @@ TEST_CASE("a layout is chosen or given") {
                 {"deployment", "--devices has it chosen"});
   // Nothing serves so many requests on one device.
   check_refused(recommend("z100", {"--devices", "1", "--servers", "1", "--requests-per-second", "100"}),
-                {"no layout serves the load", "devices or more"});
+                {"no layout serves the load (needs more devices than are offered, ", " or more: TP 1); offer more"});
 }
 
 }  // namespace
