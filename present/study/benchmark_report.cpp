@@ -74,20 +74,9 @@ using study::BenchmarkScore;
          signed_percent(error.bias);
 }
 
-[[nodiscard]] std::vector<ReportedBenchmarkFigure> figures_of(const std::vector<BenchmarkCase>& cases,
-                                                              const std::vector<std::vector<double>>& predicted,
-                                                              double factor) {
-  std::vector<ReportedBenchmarkFigure> figures;
-  for (std::size_t each = 0; each < cases.size(); ++each)
-    for (std::size_t index = 0; index < predicted[each].size(); ++index) {
-      const double value = predicted[each][index];
-      figures.push_back({cases[each], {cases[each].result.figures[index], value, value / factor, value * factor}});
-    }
-  return figures;
-}
-
 [[nodiscard]] std::string implausible_text(const sim::FittedParameter& parameter) {
-  return parameter.key + " is fitted to " + number(parameter.value) + ", where " + number(parameter.prior) +
+  return parameter.key + " is fitted to " + parameter_text(parameter.key, parameter.value) + ", where " +
+         parameter_text(parameter.key, parameter.prior) +
          " was expected: check that the machine, its devices and the lengths of the requests are the measurement's";
 }
 
@@ -121,11 +110,15 @@ Report benchmarks_report(const std::vector<BenchmarkCase>& cases) {
 Report benchmark_fit_report(const std::vector<BenchmarkCase>& cases, const study::BenchmarkFit& fit,
                             const std::string& folder, const std::vector<std::string>& files) {
   ReportedBenchmarkFit reported{.fit = fit,
-                                .figures = figures_of(cases, fit.predicted, fit.step_factor),
-                                .before = {},
+                                .figures = {},
+                                .before = sim::summarize_errors(std::span<const double>(fit.errors_before)),
                                 .after = {},
                                 .files = files};
-  reported.before = summary_of(figures_of(cases, fit.predicted_before, 1)).error;
+  std::vector<Table> tables;
+  for (std::size_t each = 0; each < cases.size(); ++each) {
+    for (const BenchmarkScore& score : fit.scores[each]) reported.figures.push_back({cases[each], score});
+    tables.push_back(figure_table(cases[each], fit.scores[each]));
+  }
   reported.after = summary_of(reported.figures).error;
   Report report = report_of("dculab/calibrate/1", reported);
   report.heading.push_back(cases.front().server.model.name + " on " + fit.machine.name + " with " +
@@ -134,13 +127,8 @@ Report benchmark_fit_report(const std::vector<BenchmarkCase>& cases, const study
   report.heading.push_back("after the fit: " + error_text(reported.after));
   for (const sim::FittedParameter& each : fit.parameters)
     if (study::is_implausible(each)) add_warnings(report, {implausible_text(each)});
-  report.tables.push_back(parameter_table(fit.parameters, "not identified by these results"));
-  for (std::size_t each = 0; each < cases.size(); ++each) {
-    std::vector<BenchmarkScore> scores;
-    for (const ReportedBenchmarkFigure& figure : reported.figures)
-      if (&figure.benchmark == &cases[each]) scores.push_back(figure.score);
-    report.tables.push_back(figure_table(cases[each], scores));
-  }
+  report.tables.push_back(parameter_table(fit.parameters));
+  report.tables.insert(report.tables.end(), tables.begin(), tables.end());
   if (!files.empty())
     report.tables.back().notes.push_back("wrote " + counted(std::ssize(files), "file") + " below " + folder +
                                          "; every command reads them with DCULAB_DATA=" + folder +

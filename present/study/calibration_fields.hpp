@@ -35,11 +35,17 @@ struct FieldList<sim::FittedParameter> {
   using Parameter = sim::FittedParameter;
   static constexpr std::string_view id = "fitted_parameter";
   static constexpr std::string_view doc = "A figure that was fitted: in s, or a share of a peak.";
-  static constexpr auto fields =
-      std::tuple(field("key", "of the figure: sustained.dram_bandwidth", &Parameter::key),
-                 field("prior", "before the fit", &Parameter::prior), field("value", "after it", &Parameter::value),
-                 field("log_sigma", "one standard deviation of its logarithm after the fit", &Parameter::log_sigma),
-                 field("identified", "of the prior's variance at least half is gone", &study::is_identified));
+  static constexpr auto fields = std::tuple(
+      field("key", "of the figure: sustained.dram_bandwidth", &Parameter::key),
+      field("prior", "before the fit", &Parameter::prior), field("value", "after it", &Parameter::value),
+      field("log_sigma",
+            "one standard deviation of its logarithm after the fit; of stack.host.per_request, which may be 0, "
+            "in units of 5 ms",
+            &Parameter::log_sigma),
+      field("low", "one standard deviation below the value", &Parameter::low),
+      field("high", "one standard deviation above it", &Parameter::high),
+      field("confounded_with", "the parameter that makes up for it best, in good part", &Parameter::confounded_with),
+      field("identified", "of the prior's variance at least half is gone", &study::is_identified));
 };
 
 template <>

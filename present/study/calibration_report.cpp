@@ -1,5 +1,6 @@
 #include "present/study/calibration_report.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,12 +12,6 @@ namespace dculab::present {
 namespace {
 
 constexpr const char* kCalibrateSchema = "dculab/calibrate/1";
-
-[[nodiscard]] std::string parameter_text(const std::string& key, double value) {
-  const bool is_time =
-      key.starts_with("overheads.") || key.starts_with("stack.host.") || key == "stack.reached.block_lookup";
-  return is_time ? config::short_text(Seconds(value)) : number(value);
-}
 
 [[nodiscard]] std::string fit_error_text(const sim::ErrorSummary& error) {
   return std::to_string(error.count) + " steps, median |error| " + percent(error.median_abs_error) + ", P90 " +
@@ -44,13 +39,31 @@ void add_learned_intervals(const std::vector<study::LearnedIntervals>& learned, 
 
 }  // namespace
 
-Table parameter_table(const std::vector<sim::FittedParameter>& parameters, const std::string& unidentified) {
+std::string parameter_text(const std::string& key, double value) {
+  const bool is_time =
+      key.starts_with("overheads.") || key.starts_with("stack.host.") || key == "stack.reached.block_lookup";
+  return is_time ? config::short_text(Seconds(value)) : number(value);
+}
+
+Table parameter_table(const std::vector<sim::FittedParameter>& parameters) {
   Table table;
-  table.columns = {"parameter", "prior", "fitted", "± (log)", ""};
-  for (const sim::FittedParameter& parameter : parameters)
-    table.rows.push_back({parameter.key, parameter_text(parameter.key, parameter.prior),
-                          parameter_text(parameter.key, parameter.value), number(parameter.log_sigma, 2),
-                          study::is_identified(parameter) ? "" : unidentified});
+  table.columns = {"parameter", "prior", "fitted", "one std. deviation", ""};
+  const bool is_any_confounded =
+      std::ranges::any_of(parameters, [](const auto& parameter) { return parameter.confounded_with.has_value(); });
+  if (is_any_confounded) table.columns.emplace_back("confounded with");
+  for (const sim::FittedParameter& parameter : parameters) {
+    const auto text = [&parameter](double value) { return parameter_text(parameter.key, value); };
+    Row& row = table.rows.emplace_back(Row{parameter.key, text(parameter.prior), text(parameter.value),
+                                           text(parameter.low()) + " .. " + text(parameter.high()),
+                                           study::is_identified(parameter) ? "" : "not identified"});
+    if (is_any_confounded) row.push_back(parameter.confounded_with.value_or(""));
+  }
+  if (!std::ranges::all_of(parameters, study::is_identified))
+    table.notes.emplace_back("not identified: these measurements say little of it, and it stays near its prior");
+  if (is_any_confounded)
+    table.notes.emplace_back(
+        "confounded with: that one makes up for it in good part; a load that has more of one of the two tells them "
+        "apart");
   return table;
 }
 
@@ -59,7 +72,7 @@ Report trace_calibration_report(const std::string& machine, const study::Believe
   Report report{kCalibrateSchema, study::grouped_lines("refused", believed.refused), {}, Json::object()};
   add_warnings(report, believed.warnings);
   ReportedTraceCalibration reported{machine, believed, calibration};
-  report.tables.push_back(parameter_table(calibration.fit.parameters, "not identified by these traces"));
+  report.tables.push_back(parameter_table(calibration.fit.parameters));
   note_fit_error("fitted", calibration.fit.error, report);
   if (const auto& score = calibration.held_out) {
     note_fit_error("held_out", score->error, report);

@@ -11,9 +11,11 @@
 
 namespace dculab::present {
 
-// What was fitted; `unidentified` stands beside what the measurements say nothing of.
-[[nodiscard]] Table parameter_table(const std::vector<sim::FittedParameter>& parameters,
-                                    const std::string& unidentified);
+// A share, or a time with its unit.
+[[nodiscard]] std::string parameter_text(const std::string& key, double value);
+
+// What was fitted, and how well.
+[[nodiscard]] Table parameter_table(const std::vector<sim::FittedParameter>& parameters);
 
 // On traces: refused steps, parameters, errors and, where steps were held out, what the fit says of them. `machine`:
 // the name of the one that it started from.

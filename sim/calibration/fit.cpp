@@ -128,6 +128,19 @@ class StepRows {
 
 }  // namespace
 
+double FittedParameter::shift() const {
+  return added_unit > 0 ? (value - prior) / added_unit : std::log(value / prior);
+}
+
+double FittedParameter::low() const {
+  return added_unit > 0 ? std::max(0.0, value - log_sigma * added_unit) : value * std::exp(-log_sigma);
+}
+
+double FittedParameter::high() const {
+  return added_unit > 0 ? value + log_sigma * added_unit
+                        : std::max(value, std::min(highest, value * std::exp(log_sigma)));
+}
+
 std::vector<PredictedMeasured> compare_steps(const Machine& machine, std::span<const TraceStep> steps) {
   std::vector<PredictedMeasured> pairs;
   StepPrice price;
@@ -153,7 +166,7 @@ Fit fit_residuals(const Machine& base, const ResidualRows& rows, std::span<const
     const Parameter& parameter = parameters()[index];
     if (matters(base, parameter))
       fit.parameters.push_back({std::string(parameter.key), prior_of(base, parameter), get(fit.machine, parameter),
-                                deviations[index], parameter.log_sigma});
+                                deviations[index], parameter.log_sigma, parameter.highest});
   }
   return fit;
 }

@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,10 +31,19 @@ struct FittedParameter {
   std::string key;
   double prior = 0;
   double value = 0;
-  // One standard deviation on the log scale, from the curvature at the optimum. As large as the prior's: the traces say
-  // nothing about this parameter.
+  // One standard deviation on the log scale. As large as the prior's: what was measured says nothing about this
+  // parameter.
   double log_sigma = 0;
   double prior_log_sigma = 0;
+  double highest = std::numeric_limits<double>::infinity();  // that it can be
+  double added_unit = 0;                         // s; > 0: of a time that may be 0, deviations are in this unit
+  std::optional<std::string> confounded_with{};  // the parameter that makes up for it best, in good part
+
+  // How far the value is from the prior, on the log scale or in that unit.
+  [[nodiscard]] double shift() const;
+  // One standard deviation to either side of the value.
+  [[nodiscard]] double low() const;
+  [[nodiscard]] double high() const;
 };
 
 struct Fit {

@@ -50,17 +50,15 @@ struct FigureWeight {
 }
 
 // log(predicted / measured) of the times behind the figures, case by case.
-[[nodiscard]] std::vector<double> log_errors(const std::vector<BenchmarkCase>& cases, const sim::Machine& machine,
-                                             std::vector<std::vector<double>>* predictions = nullptr) {
+[[nodiscard]] std::vector<double> log_errors(const std::vector<BenchmarkCase>& cases, const sim::Machine& machine) {
   std::vector<double> logs;
   for (const BenchmarkCase& each : cases) {
-    std::vector<double> predicted = predicted_figures(each, machine);
+    const std::vector<double> predicted = predicted_figures(each, machine);
     for (std::size_t index = 0; index < predicted.size(); ++index) {
       const BenchmarkFigure& figure = each.result.figures[index];
       const double ratio = std::log(predicted[index] / figure.value);
       logs.push_back(config::is_rate(figure.metric) ? -ratio : ratio);
     }
-    if (predictions != nullptr) predictions->push_back(std::move(predicted));
   }
   return logs;
 }
@@ -112,37 +110,53 @@ class BenchmarkRows {
   int evaluations_ = 0;
 };
 
+[[nodiscard]] sim::TimeLaw law_of(const sim::Parameter& parameter) {
+  const bool is_share = std::holds_alternative<double sim::Sustained::*>(parameter.member) ||
+                        std::holds_alternative<double sim::Reached::*>(parameter.member);
+  return is_share ? sim::TimeLaw::inverse : sim::TimeLaw::proportional;
+}
+
 // What is believed of each theta; 0 of those on which no figure depends, and of what has no place to be kept.
-[[nodiscard]] std::vector<double> free_sigmas(BenchmarkRows& rows, const sim::Machine& base) {
-  std::vector<double> sigmas;
+[[nodiscard]] std::vector<sim::JumpingFigure> free_figures(BenchmarkRows& rows, const sim::Machine& base) {
+  std::vector<sim::JumpingFigure> figures;
   for (const sim::Parameter& parameter : sim::parameters())
-    sigmas.push_back(sim::matters(base, parameter) ? parameter.log_sigma : 0);
-  sigmas.push_back(base.stack.is_own() ? 0 : 1);
-  std::vector<std::vector<double>> thetas(1, std::vector<double>(sigmas.size(), 0));
-  for (std::size_t index = 0; index < sigmas.size(); ++index) {
+    figures.push_back({sim::matters(base, parameter) ? parameter.log_sigma : 0, law_of(parameter)});
+  figures.push_back({base.stack.is_own() ? 0.0 : 1.0, sim::TimeLaw::added});
+  std::vector<std::vector<double>> thetas(1, std::vector<double>(figures.size(), 0));
+  for (std::size_t index = 0; index < figures.size(); ++index) {
     thetas.push_back(thetas.front());
-    thetas.back()[index] =
-        index + 1 < sigmas.size() ? -sigmas[index] : sigmas[index];  // shares may be at 1, times at 0
+    // Shares may be at 1, times at 0.
+    thetas.back()[index] = index + 1 < figures.size() ? -figures[index].sigma : figures[index].sigma;
   }
   const std::vector<std::vector<double>> moved = rows.at(thetas);
-  for (std::size_t index = 0; index < sigmas.size(); ++index)
-    if (moved[index + 1] == moved.front()) sigmas[index] = 0;
-  return sigmas;
+  for (std::size_t index = 0; index < figures.size(); ++index)
+    if (moved[index + 1] == moved.front()) figures[index].sigma = 0;
+  return figures;
+}
+
+[[nodiscard]] std::string key_of(std::size_t figure) {
+  return figure < sim::parameters().size() ? std::string(sim::parameters()[figure].key) : kPerRequest;
 }
 
 [[nodiscard]] std::vector<sim::FittedParameter> fitted_parameters(const sim::Machine& base, const sim::Machine& machine,
-                                                                  const std::vector<double>& sigmas,
-                                                                  const std::vector<double>& deviations) {
+                                                                  const std::vector<sim::JumpingFigure>& figures,
+                                                                  const std::vector<sim::KnownFigure>& known) {
   std::vector<sim::FittedParameter> fitted;
-  for (std::size_t index = 0; index < sim::parameters().size(); ++index) {
-    const sim::Parameter& parameter = sim::parameters()[index];
-    if (sigmas[index] > 0)
-      fitted.push_back({std::string(parameter.key), sim::prior_of(base, parameter), sim::get(machine, parameter),
-                        deviations[index], parameter.log_sigma});
+  for (std::size_t index = 0; index < figures.size(); ++index) {
+    if (figures[index].sigma == 0) continue;
+    sim::FittedParameter& each = fitted.emplace_back(sim::FittedParameter{
+        .key = key_of(index), .log_sigma = known[index].deviation, .prior_log_sigma = figures[index].sigma});
+    if (known[index].confounded_with) each.confounded_with = key_of(*known[index].confounded_with);
+    if (index < sim::parameters().size()) {
+      each.prior = sim::prior_of(base, sim::parameters()[index]);
+      each.value = sim::get(machine, sim::parameters()[index]);
+      each.highest = sim::parameters()[index].highest;
+    } else {
+      each.prior = base.stack.host_per_request.value();
+      each.value = machine.stack.host_per_request.value();
+      each.added_unit = kRequestSigma.value();
+    }
   }
-  if (sigmas.back() > 0)
-    fitted.push_back({kPerRequest, base.stack.host_per_request.value(), machine.stack.host_per_request.value(),
-                      deviations.back(), sigmas.back()});
   return fitted;
 }
 
@@ -164,7 +178,7 @@ void keep_intervals(const BenchmarkFit& fit, sim::Machine& machine) {
   if (machine.calibration && machine.calibration->intervals.empty()) return;  // those of its own traces
   if (!machine.calibration) machine.calibration.emplace();
   sim::PointIntervals& intervals = machine.calibration->intervals[fit.machine.stack.name];
-  intervals.rows = std::max(1, static_cast<int>(fit.predicted.size()));
+  intervals.rows = std::max(1, static_cast<int>(fit.scores.size()));
   double sigma = 0;
   for (const sim::FittedParameter& parameter : fit.parameters)
     sigma = std::hypot(sigma, std::min(parameter.log_sigma, parameter.prior_log_sigma));
@@ -176,7 +190,7 @@ void keep_intervals(const BenchmarkFit& fit, sim::Machine& machine) {
 }
 
 [[nodiscard]] std::string source_text(const BenchmarkFit& fit) {
-  const std::size_t results = fit.predicted.size();
+  const std::size_t results = fit.scores.size();
   return "dculab calibrate: " + std::to_string(results) + (results == 1 ? " benchmark result" : " benchmark results");
 }
 
@@ -219,16 +233,20 @@ BenchmarkFit fit_benchmarks(const std::vector<BenchmarkCase>& cases, const Bench
   BenchmarkFit fit;
   fit.before = sim::with_own_host(cases.front().server.machine);
   BenchmarkRows rows(cases, fit.before, progress);
-  const std::vector<double> sigmas = free_sigmas(rows, fit.before);
-  const sim::JumpingFit found = sim::fit_jumping_rows(
-      [&rows](const std::vector<std::vector<double>>& thetas) { return rows.at(thetas); }, sigmas, rows.counts());
-  fit.machine = rows.candidate(found.theta);
-  fit.parameters = fitted_parameters(fit.before, fit.machine, sigmas, found.deviations);
+  const std::vector<sim::JumpingFigure> figures = free_figures(rows, fit.before);
+  const std::vector<sim::KnownFigure> known = sim::fit_jumping_rows(
+      [&rows](const std::vector<std::vector<double>>& thetas) { return rows.at(thetas); }, figures, rows.counts());
+  std::vector<double> theta;
+  for (const sim::KnownFigure& each : known) theta.push_back(each.theta);
+  fit.machine = rows.candidate(theta);
+  fit.parameters = fitted_parameters(fit.before, fit.machine, figures, known);
   if (fit.parameters.empty()) throw InputError("nothing that can be fitted changes these figures");
-  static_cast<void>(log_errors(cases, fit.before, &fit.predicted_before));
-  fit.step_factor = step_factor(cases, log_errors(cases, fit.machine, &fit.predicted));
-  for (const BenchmarkCase& each : cases)
+  for (const double error : log_errors(cases, fit.before)) fit.errors_before.push_back(std::exp(error) - 1);
+  fit.step_factor = step_factor(cases, log_errors(cases, fit.machine));
+  for (const BenchmarkCase& each : cases) {
+    fit.scores.push_back(score_benchmark(each, fit.machine, fit.step_factor));
     for (sim::StepFeatures& features : predicted_steps(each, fit.machine)) fit.steps.push_back(std::move(features));
+  }
   return fit;
 }
 

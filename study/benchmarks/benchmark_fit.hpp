@@ -23,11 +23,12 @@
 namespace dculab::study {
 
 struct BenchmarkFit {
-  sim::Machine before, machine;                                  // with the stack that ran
-  std::vector<sim::FittedParameter> parameters;                  // those on which a figure depends
-  std::vector<std::vector<double>> predicted_before, predicted;  // [cases][figures]
-  double step_factor = 1;                  // a step lies in [price / factor, price * factor], at 90 %
-  std::vector<sim::StepFeatures> steps{};  // some of those that the fitted machine takes for the cases
+  sim::Machine before, machine;                     // with the stack that ran
+  std::vector<sim::FittedParameter> parameters;     // those on which a figure depends
+  std::vector<double> errors_before;                // of all figures, as BenchmarkScore::error
+  std::vector<std::vector<BenchmarkScore>> scores;  // [cases][figures] by the fitted machine
+  double step_factor = 1;                           // a step lies in [price / factor, price * factor], at 90 %
+  std::vector<sim::StepFeatures> steps{};           // some of those that the fitted machine takes for the cases
 };
 
 // Called with the share that is done.

@@ -141,4 +141,9 @@ std::vector<BenchmarkScore> score_benchmark(const BenchmarkCase& each) {
                    {served_figures(each, machine, trust.low), served_figures(each, machine, trust.high)});
 }
 
+std::vector<BenchmarkScore> score_benchmark(const BenchmarkCase& each, const sim::Machine& machine, double factor) {
+  return scores_of(each.result, predicted_figures(each, machine),
+                   {predicted_figures(each, machine, 1 / factor), predicted_figures(each, machine, factor)});
+}
+
 }  // namespace dculab::study

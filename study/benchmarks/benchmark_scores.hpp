@@ -30,4 +30,8 @@ struct BenchmarkScore {
 // Predicted by the case's own machine, with intervals.
 [[nodiscard]] std::vector<BenchmarkScore> score_benchmark(const BenchmarkCase& each);
 
+// Predicted by `machine`, whose steps take between price / factor and price * factor.
+[[nodiscard]] std::vector<BenchmarkScore> score_benchmark(const BenchmarkCase& each, const sim::Machine& machine,
+                                                          double factor);
+
 }  // namespace dculab::study

@@ -62,7 +62,7 @@ bool is_identified(const sim::FittedParameter& parameter) {
 }
 
 bool is_implausible(const sim::FittedParameter& parameter) {
-  return std::abs(std::log(parameter.value / parameter.prior)) > 3 * parameter.prior_log_sigma;
+  return std::abs(parameter.shift()) > 3 * parameter.prior_log_sigma;
 }
 
 }  // namespace dculab::study
