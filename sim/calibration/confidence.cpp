@@ -134,8 +134,9 @@ std::optional<Spread> point_spread(const Machine& machine, PriceKind kind) {
 Spread spread(const Machine& machine, std::span<const StepFeatures> features,
               const std::function<Seconds(const Machine&)>& time) {
   const auto of_points = point_spread(machine, PriceKind::step);
+  const auto prior_factor = [&] { return std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)); };
   if (!machine.calibration || (!of_points && !machine.calibration->intervals.empty()))
-    return {std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)), Basis::priors};
+    return {prior_factor(), Basis::priors};
   const Calibration& calibration = *machine.calibration;
   if (of_points && calibration.domain.empty()) return *of_points;
   constexpr double kFew = 0.01;
@@ -144,7 +145,7 @@ Spread spread(const Machine& machine, std::span<const StepFeatures> features,
   });
   const double factor = of_points ? of_points->factor : calibration.interval_factor;
   if (static_cast<double>(outside) <= kFew * static_cast<double>(features.size())) return {factor, Basis::interpolated};
-  return {factor * factor, Basis::extrapolated};
+  return {std::min(factor * factor, std::max(factor, prior_factor())), Basis::extrapolated};
 }
 
 Confidence confidence(const Machine& machine, const ModelShape& model, const EngineOptions& options,

@@ -1,7 +1,8 @@
 // How far a prediction can be trusted: an interval, and what it rests on.
 //
 // Calibrated machine: [t / f, t * f] with the conformal factor f of its held-out steps. Outside the domain they cover,
-// f^2, and the prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
+// f^2, or the priors' factor (below) where that lies between f and f^2: fitted figures are known as well as priors at
+// least. The prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
 // that no step had. A file that does not say which formats they had cannot tell, and extrapolates.
 // Calibrated on points of others: the factor of its stack and kind of price (sim/study/point_intervals.hpp). On serving
 // results: that of its stack, outside of the domain of their steps its square. Of another stack the priors hold.

@@ -98,6 +98,18 @@ TEST_CASE("inside the calibrated domain the factor holds, outside its square, an
   }
 }
 
+TEST_CASE("beyond what was calibrated on an interval is no wider than that of the priors") {
+  const TraceStep seen = make_step(llama_2_7b(), Phase::decode, 1, 100, 1);
+  const TraceStep beyond = make_step(llama_2_7b(), Phase::decode, 8, 2001, 16);
+  const auto factor_of = [&](const Machine& machine) {
+    const PredictedStep each = trust_in(machine, beyond);
+    return each.trust.high / each.predicted;
+  };
+  const double priors = factor_of(mi50_like());
+  CHECK(factor_of(calibrated_machine(0.9 * priors, {seen})) == Approx(priors));
+  CHECK(factor_of(calibrated_machine(2 * priors, {seen})) == Approx(2 * priors));  // never narrower than inside
+}
+
 TEST_CASE("a format or policy that no calibrating step had is extrapolated, whatever its sizes") {
   TraceStep plain = make_step(llama_3_8b(), Phase::decode, 8, 700);
   TraceStep quantized = plain;
