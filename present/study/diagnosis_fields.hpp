@@ -107,6 +107,21 @@ struct FieldList<study::NextMeasurement> {
 };
 
 template <>
+struct FieldList<study::ClientView> {
+  using Self = study::ClientView;
+  static constexpr std::string_view id = "client_view";
+  static constexpr std::string_view doc = "What a client of the server sees beside the explained step.";
+  static constexpr auto fields =
+      std::tuple(field("tpot_seconds", "mean", &Self::tpot),
+                 field("prefill_share", "of TPOT, beyond a step of decode alone: other requests' prompts", unit::share,
+                       &Self::prefill_share),
+                 field("predicted_prefill_share", "of time: requests per second x prefill_seconds", unit::share,
+                       &Self::predicted_prefill_share),
+                 field("ttft_seconds", "mean", &Self::ttft),
+                 field("prefill_seconds", "of one prompt alone, predicted", &Self::prefill));
+};
+
+template <>
 struct FieldList<study::Diagnosis> {
   using Self = study::Diagnosis;
   static constexpr std::string_view id = "diagnosis";
@@ -126,6 +141,7 @@ struct FieldList<study::Diagnosis> {
       field("explained_step", "whose gap is explained: an index of `steps`", unit::count, &Self::reference),
       field("gap_seconds", "of it, measured less predicted", [](const Self& answer) { return answer.at().gap(); }),
       field("over_context", "where one batch was measured at two contexts", &Self::over_context),
+      field("client", "where the step is of a server's result", &Self::client),
       field("explanations", "the largest share first; none where nothing is to be explained", &Self::explanations),
       field("unknown", "probability that it is none of these", unit::share, &Self::unknown),
       field("next", "where the two leading causes can be told apart", &Self::next),

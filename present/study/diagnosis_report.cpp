@@ -78,6 +78,32 @@ using study::StepFacts;
          other_paces_text(diagnosis);
 }
 
+// Of TPOT, what is no step of decode.
+[[nodiscard]] std::string tpot_text(const study::ClientView& client, const StepFacts& facts) {
+  const bool is_explained = client.predicted_prefill_share >= *client.prefill_share / 2;
+  return "a client sees " + config::short_text(client.tpot) + " for each token, of which a step of decode alone is " +
+         config::short_text(facts.asked.time) + "; prompts of other requests in the same steps " +
+         (is_explained ? "explain the rest" : "explain less than half of the rest") + ": " +
+         number(facts.asked.served->requests_per_second) + " requests/s x " + config::short_text(client.prefill) +
+         " of prefill take " + percent(client.predicted_prefill_share, 2) + " of the time, as predicted; " +
+         (is_explained ? "fewer requests for each server, fewer batched tokens or a pool of its own for prefill help"
+                       : "look for preemptions, pauses and tokens that arrive in bunches");
+}
+
+// What a client waits for that is no step of decode: prompts of other requests, and its turn.
+[[nodiscard]] std::vector<std::string> client_lines(const study::ClientView& client, const StepFacts& facts) {
+  constexpr double kWorthTelling = 0.05, kWaits = 2;
+  std::vector<std::string> lines;
+  if (facts.asked.batch == 1) return lines;
+  if (client.prefill_share && *client.prefill_share >= kWorthTelling) lines.push_back(tpot_text(client, facts));
+  if (client.ttft && *client.ttft > kWaits * client.prefill)
+    lines.push_back("the first token takes " + config::short_text(*client.ttft) + ", " +
+                    number(*client.ttft / client.prefill, 2) +
+                    " times the prefill of one prompt alone: requests wait for others; dculab recommend says how many "
+                    "devices the load needs");
+  return lines;
+}
+
 [[nodiscard]] std::string leading_text(const Diagnosis& diagnosis) {
   const Explanation& first = diagnosis.explanations.front();
   if (first.verdict > CauseVerdict::possible || diagnosis.unknown >= 0.5)
@@ -102,6 +128,8 @@ using study::StepFacts;
   lines.push_back(times_text(facts));
   lines.push_back(pace_text(diagnosis));
   if (diagnosis.over_context) lines.push_back(context_text(*diagnosis.over_context, facts));
+  if (diagnosis.client)
+    for (std::string& line : client_lines(*diagnosis.client, facts)) lines.push_back(std::move(line));
   if (!diagnosis.explanations.empty()) lines.push_back(leading_text(diagnosis));
   if (diagnosis.next) lines.push_back(next_text(*diagnosis.next));
   for (const std::string& warning : diagnosis.warnings) lines.push_back("warning: " + warning);

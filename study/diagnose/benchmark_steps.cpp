@@ -80,8 +80,22 @@ struct GivenLengths {
 }
 
 // A step of decode was not timed apart from those with other requests' prompts.
-[[nodiscard]] bool has_prefills(const BenchmarkResult& result, const MeasuredStep& step) {
-  return result.tool != BenchmarkTool::llama_bench && step.batch > 1 && !median_itl(result, step.time.value());
+[[nodiscard]] bool has_prefills(const MeasuredStep& step) {
+  return step.batch > 1 && step.served && !step.served->times_steps;
+}
+
+[[nodiscard]] std::optional<ServedLoad> load_of(const BenchmarkResult& result, double prompt, double output,
+                                                double tpot) {
+  const auto tokens_per_second = measured_figure(result, BenchmarkMetric::output_rate);
+  auto requests = measured_figure(result, BenchmarkMetric::request_rate);
+  if (!requests && tokens_per_second) requests = *tokens_per_second / output;
+  if (!requests) return std::nullopt;
+  const auto ttft = measured_figure(result, BenchmarkMetric::ttft);
+  return ServedLoad{.requests_per_second = *requests,
+                    .prompt_tokens = std::max(1, static_cast<int>(std::lround(prompt))),
+                    .tpot = Seconds(tpot),
+                    .ttft = ttft ? std::optional<Seconds>(*ttft) : std::nullopt,
+                    .times_steps = median_itl(result, tpot).has_value()};
 }
 
 // Of a server: a decode step of as many sequences as run at a time on average, by Little's law, in the middle of their
@@ -99,7 +113,8 @@ struct GivenLengths {
   const int most = result.max_concurrency.value_or(kLargestBatch);
   return MeasuredStep{.batch = std::clamp(static_cast<int>(std::lround(running)), 1, most),
                       .context = std::max(1, static_cast<int>(std::lround(*prompt + *output / 2))),
-                      .time = Seconds(median_itl(result, *tpot).value_or(*tpot))};
+                      .time = Seconds(median_itl(result, *tpot).value_or(*tpot)),
+                      .served = load_of(result, *prompt, *output, *tpot)};
 }
 
 [[nodiscard]] StepOrReason step_of_result(const BenchmarkResult& result, Phase phase, GivenLengths& given) {
@@ -245,7 +260,7 @@ void add_benchmark_steps(DiagnosisQuestion& question, Phase phase, Measurements&
       warn_of_other_settings(stated, result, file, found.warnings);
       found.steps.push_back(std::get<MeasuredStep>(std::move(step)));
       found.steps.back().source = file;
-      if (phase == Phase::decode && has_prefills(result, found.steps.back()))
+      if (phase == Phase::decode && has_prefills(found.steps.back()))
         warn(found.warnings, file +
                                  " has no median ITL: its TPOT has the prefills of other requests in it, so a step of "
                                  "decode is shorter than it says");

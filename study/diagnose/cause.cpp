@@ -98,6 +98,12 @@ constexpr std::array<Words, kCauses> kWords{{
      "look at how many requests run: prompts that wait, preemptions, a client that sends one at a time",
      "look at 'Running: N reqs, Waiting: M' and at preemptions in the log; raise --max-num-seqs or "
      "--gpu-memory-utilization"},
+    {"prefills_in_steps", "steps of decode also compute the prompts of other requests",
+     "measure the median time between two tokens (ITL), which is that of a step of decode alone; send fewer requests "
+     "per second to a server; give prompts a pool of their own",
+     "--percentile-metrics ttft,tpot,itl: the median ITL is a step of decode alone; lower --max-num-batched-tokens, "
+     "send fewer requests per second to a server, or give prompts a pool of their own (dculab recommend "
+     "--decode-machine)"},
     {"drafts_rejected", "fewer drafted tokens are accepted than the prediction takes",
      "look at the acceptance rate in the program's metrics, and give it as workload's; draft fewer tokens",
      "look at vllm:spec_decode_num_accepted_tokens over num_draft_tokens; lower num_speculative_tokens"},

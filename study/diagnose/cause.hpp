@@ -32,10 +32,11 @@ enum class Cause : std::uint8_t {
   slow_experts,
   experts_one_by_one,
   fewer_sequences,
+  prefills_in_steps,
   drafts_rejected,
   slow_elementwise,
 };
-inline constexpr std::size_t kCauses = 24;
+inline constexpr std::size_t kCauses = 25;
 
 [[nodiscard]] std::string_view name(Cause cause);     // "kv_read_granularity"
 [[nodiscard]] std::string_view meaning(Cause cause);  // "attention reads KV in pieces that wait for one another"

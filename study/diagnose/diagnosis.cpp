@@ -190,6 +190,18 @@ void explain(const DiagnosisQuestion& question, Diagnosis& diagnosis) {
     diagnosis.next = next_measurement(question, diagnosis, leading(0), leading(1));
 }
 
+[[nodiscard]] std::optional<ClientView> client_view(const StepFacts& facts) {
+  const auto& served = facts.asked.served;
+  if (!served) return std::nullopt;
+  ClientView view{.tpot = served->tpot,
+                  .predicted_prefill_share = facts.prefill_share(),
+                  .ttft = served->ttft,
+                  .prefill = facts.prefill};
+  if (served->times_steps && !facts.has_prefills())
+    view.prefill_share = std::max(0.0, 1 - facts.asked.time / served->tpot);
+  return view;
+}
+
 }  // namespace
 
 std::string_view name(Pace pace) {
@@ -218,10 +230,17 @@ Diagnosis diagnose(DiagnosisQuestion question) {
   }
   if (states_act_order) refuse_idle_act_order(diagnosis.steps.front());
   diagnosis.warnings = std::move(measured.warnings);
+  for (const StepFacts& facts : diagnosis.steps)
+    if (facts.has_prefills() && facts.asked.served->times_steps)
+      diagnosis.warnings.push_back(
+          facts.asked.source +
+          ": its median ITL is hardly less than its TPOT though prompts take a good part of the "
+          "time: it is no step of decode alone");
   for (std::string& warning : falling_times(diagnosis.steps)) diagnosis.warnings.push_back(std::move(warning));
   diagnosis.reference = reference_of(diagnosis.steps);
   diagnosis.pace = pace_of(diagnosis.at());
   diagnosis.over_context = context_line(diagnosis.steps);
+  diagnosis.client = client_view(diagnosis.at());
   if (diagnosis.pace == Pace::slower) explain(question, diagnosis);
   return diagnosis;
 }

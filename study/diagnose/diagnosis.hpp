@@ -54,6 +54,15 @@ struct NextMeasurement {
   Seconds with_first, with_second;
 };
 
+// What a client of a server sees beside the explained step.
+struct ClientView {
+  Seconds tpot;                           // mean
+  std::optional<double> prefill_share{};  // of TPOT, beyond a step of decode alone; absent: those were not timed apart
+  double predicted_prefill_share = 0;     // of time: requests per second x prefill; 1 and more cannot be served
+  std::optional<Seconds> ttft{};          // mean
+  Seconds prefill;                        // of one prompt alone, predicted
+};
+
 struct Diagnosis {
   std::vector<StepFacts> steps;
   // The step that the verdict is about, whose gap is explained: of the slower ones, or else of the faster ones, or else
@@ -61,6 +70,7 @@ struct Diagnosis {
   std::size_t reference = 0;
   Pace pace = Pace::as_predicted;  // of it; others may be faster where it is slower
   std::optional<ContextLine> over_context{};
+  std::optional<ClientView> client{};       // where the step is of a server's result
   std::vector<Explanation> explanations{};  // where it is slower, the largest share first
   double unknown = 0;                       // probability that it is none of these
   std::optional<NextMeasurement> next{};

@@ -2,6 +2,7 @@
 // benchmark tools.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct DiagnosisQuestion {
   std::string desc_act;                      // GPTQ's act-order: "yes", "no"; "": as config.json says
 };
 
+// What a server's result says beside its steps of decode.
+struct ServedLoad {
+  double requests_per_second = 0;
+  int prompt_tokens = 0;          // of a request, mean
+  Seconds tpot;                   // mean
+  std::optional<Seconds> ttft{};  // mean
+  bool times_steps = false;       // the measured step is one of decode alone, not TPOT
+};
+
 // One measurement.
 struct MeasuredStep {
   Phase phase = Phase::decode;
@@ -34,6 +44,7 @@ struct MeasuredStep {
   Seconds time{};
   bool is_rate = false;  // of all sequences, of which fewer than `batch` may have run at a time
   std::string source{};  // the option with its value, or the file
+  std::optional<ServedLoad> served{};
 };
 
 struct Measurements {

@@ -44,6 +44,25 @@ void add_fewer_sequences(const DiagnosisEvidence& evidence, std::vector<CauseCan
                        }});
 }
 
+// Prompts take at most all of the time.
+void add_prefills(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>& found) {
+  constexpr double kKnownTo = 2;
+  if (!evidence.is_decode() || !std::ranges::all_of(evidence.steps, &StepFacts::has_prefills)) return;
+  found.push_back(
+      {.cause = Cause::prefills_in_steps,
+       .least = 1 / kKnownTo,
+       .most = kKnownTo,
+       .odds = kStated,
+       .because = "steps of decode alone were not timed",
+       .extra = [](const StepFacts& facts,
+                   double amount) { return std::min(1.0, amount * facts.prefill_share()) * facts.measured; },
+       .figure =
+           [](const StepFacts& facts, double amount) {
+             return "prompts take " + config::percent(std::min(1.0, amount * facts.prefill_share()), 2) +
+                    " of the time, predicted " + config::percent(std::min(1.0, facts.prefill_share()), 2);
+           }});
+}
+
 void add_rejected(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>& found) {
   const double tokens = evidence.any().tokens;
   if (tokens <= 1) return;
@@ -62,6 +81,7 @@ void add_rejected(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>
 
 void add_serving_candidates(const DiagnosisEvidence& evidence, std::vector<CauseCandidate>& found) {
   add_fewer_sequences(evidence, found);
+  add_prefills(evidence, found);
   add_rejected(evidence, found);
 }
 

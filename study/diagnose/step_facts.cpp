@@ -75,6 +75,7 @@ void add_other_steps(const DiagnosisQuestion& question, StepFacts& facts) {
   if (asked.phase == Phase::prefill) return;
   if (facts.may_lack_cache())
     facts.recomputed = predicted_step(question, "prefill", asked.batch, asked.context).price.seconds;
+  if (asked.served) facts.prefill = predicted_step(question, "prefill", 1, asked.served->prompt_tokens).price.seconds;
   if (!asked.is_rate || asked.batch == 1) return;
   for (int batch = 1; batch < asked.batch; batch *= 2)
     facts.fewer.emplace_back(batch, time_of(predicted_step(question, "decode", batch, asked.context)));
@@ -84,6 +85,17 @@ void add_other_steps(const DiagnosisQuestion& question, StepFacts& facts) {
 }  // namespace
 
 bool StepFacts::may_lack_cache() const { return lower_case(machine().stack.program) == "pytorch"; }
+
+double StepFacts::prefill_share() const {
+  return asked.served ? (asked.served->requests_per_second * prefill).value() : 0;
+}
+
+bool StepFacts::has_prefills() const {
+  constexpr double kLeastShare = 0.05;
+  const double share = prefill_share();
+  if (asked.batch == 1 || share < kLeastShare) return false;
+  return !asked.served->times_steps || 1 - asked.time / asked.served->tpot < share / 2;
+}
 
 StepFacts step_facts(const DiagnosisQuestion& question, const MeasuredStep& step) {
   StepFacts facts;

@@ -34,6 +34,7 @@ struct StepFacts {
   double collectives = 0;
   Bytes collective_bytes;                      // results of all of them
   std::vector<std::pair<int, Seconds>> fewer;  // steps of fewer sequences, ascending, to the batch itself
+  Seconds prefill;                             // of one prompt of the served load alone, where there is one
   Seconds recomputed;                          // a step that computes the whole context anew, where may_lack_cache
 
   [[nodiscard]] Seconds gap() const { return measured - predicted; }
@@ -42,6 +43,11 @@ struct StepFacts {
   [[nodiscard]] Seconds rounded(Seconds part) const { return part < 1e-4 * predicted ? Seconds{} : part; }
   // Scripts on a framework may keep no KV cache, or copy it; programs that serve have one that stays where it is.
   [[nodiscard]] bool may_lack_cache() const;
+  // Share of a server's time that prompts take, as predicted: requests per second x the prefill of one alone.
+  [[nodiscard]] double prefill_share() const;
+  // Whether the measured step has other requests' prompts in it: it is TPOT, or a median time between tokens that is
+  // hardly less, where prompts take a good part of the time. Then most steps compute some of one.
+  [[nodiscard]] bool has_prefills() const;
   // Distinct weights that the step reads.
   [[nodiscard]] Bytes weights() const { return products.bytes + quantized.bytes + experts.bytes; }
 };

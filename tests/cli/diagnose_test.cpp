@@ -29,6 +29,58 @@ TEST_CASE("a diagnosis has the step, what physics allows, and ranked causes") {
     CHECK(op.at("floor_seconds").get<double>() <= op.at("seconds").get<double>() * 1.000001);
 }
 
+// What `vllm bench serve` would write of such a server.
+Json served_diagnosis(const Folder& folder, const std::string& rate, bool has_itl) {
+  const std::string file = folder.path(rate + ".json");
+  const Arguments load{"simulate",
+                       "--model",
+                       "llama-3-8b",
+                       "--machine",
+                       "mi210",
+                       "--stack",
+                       "vllm",
+                       "--no-intervals",
+                       "--requests",
+                       "80",
+                       "--prompt-tokens",
+                       "1500",
+                       "--output-tokens",
+                       "60",
+                       "--requests-per-second",
+                       rate,
+                       "--save-result",
+                       file};
+  REQUIRE(run_dculab(load).exit_code == 0);
+  Json result = Json::parse(read(file));
+  if (!has_itl)
+    for (const char* key : {"itls", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p90_itl_ms", "p95_itl_ms"})
+      result.erase(key);
+  folder.write(rate + ".json", result.dump());
+  return run_for_json(diagnose({file}));
+}
+
+TEST_CASE("what a client waits for beside steps of decode is prompts of others") {
+  const Folder folder;
+  const Json steps = served_diagnosis(folder, "2", true);
+  CHECK(steps.at("pace") == "as_predicted");
+  const Json& client = steps.at("client");
+  CHECK(client.at("prefill_share").get<double>() > 0.2);
+  CHECK(client.at("prefill_share").get<double>() ==
+        Approx(client.at("predicted_prefill_share").get<double>()).margin(0.1));
+  CHECK(client.at("ttft_seconds").get<double>() > client.at("prefill_seconds").get<double>());
+  // TPOT alone.
+  const Json tpot = served_diagnosis(folder, "4", false);
+  REQUIRE_FALSE(tpot.at("explanations").empty());
+  CHECK(tpot.at("explanations").front().at("cause") == "prefills_in_steps");
+  // Nearly every step has a prompt in it: the median between two tokens is no step of decode alone either.
+  const Json full = served_diagnosis(folder, "8", true);
+  REQUIRE_FALSE(full.at("explanations").empty());
+  CHECK(full.at("explanations").front().at("cause") == "prefills_in_steps");
+  CHECK(full.at("explanations").front().at("verdict") == "likely");
+  CHECK_FALSE(full.at("client").contains("prefill_share"));
+  CHECK_THAT(full.at("warnings").front().get<std::string>(), ContainsSubstring("no step of decode alone"));
+}
+
 TEST_CASE("a step inside its interval is as fast as it should be") {
   const Json answer = run_for_json(diagnose({"--tokens-per-second", "75"}));
   CHECK(answer.at("pace") == "as_predicted");
