@@ -10,6 +10,7 @@
 #include "sim/serving/simulated_server.hpp"
 #include "sim/study/serving_setting.hpp"
 #include "study/decide/expected_service.hpp"
+#include "study/decide/replica_count.hpp"
 
 namespace dculab::study {
 
@@ -23,8 +24,8 @@ struct DoubtQuestion {
   const sim::SimulatedServer& server;  // a replica
   const sim::SteadyLoad& load;         // the means of its requests
   const ServiceLevel& slo;
-  std::function<RequestWorkload(int replicas)> part_of;  // the requests of one of so many
-  double slowest = 1;                                    // ExpectedService::slowest
+  std::function<RequestWorkload(int replicas, Sample sample)> part_of;  // the requests of one of so many
+  double slowest = 1;                                                   // ExpectedService::slowest
 };
 
 // Requests per second that a replica serves with every step as slow as it may be, while its queue never empties.
@@ -34,8 +35,8 @@ struct DoubtQuestion {
 inline constexpr int kDoubtTimes = 4;
 
 // The fewest replicas, more than `replicas` and at most `most`, that serve their requests within the service level with
-// every step as slow as it may be. `rate`: slowest_rate. Nothing where none do. Doubled, then bisected.
-// Precondition: `replicas` do not.
+// every step as slow as it may be. `rate`: slowest_rate. Nothing where none do. Few requests say about how many
+// (doubled, then bisected), many requests decide. Precondition: `replicas` do not.
 [[nodiscard]] std::optional<int> replicas_without_doubt(const DoubtQuestion& question, double rate, int replicas,
                                                         int most);
 

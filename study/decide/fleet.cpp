@@ -15,7 +15,7 @@ namespace dculab::study {
 namespace {
 
 constexpr int kMostServersOfReplica = 8;
-constexpr std::size_t kAtOnce = 4;  // layouts that are simulated at the same time, whatever cores there are
+constexpr std::size_t kAtOnce = 2;  // layouts that are simulated at the same time, whatever cores there are
 
 void refuse_count(Layout& layout) {
   layout.why_not = "needs more devices than are offered";

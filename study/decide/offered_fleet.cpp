@@ -82,8 +82,8 @@ void look_for_doubt(const RecommendationQuestion& question, const sim::Simulated
   const ServiceLevel& slo = question.scenario.slo;
   ExpectedService& expected = *result.expected;
   if (!rate_of(workload) || workload.arrival != ArrivalKind::gamma) return;
-  const auto part_of = [&](int replicas) {
-    return part_of_replica(question, workload, result, replicas, Sample::many);
+  const auto part_of = [&](int replicas, Sample sample) {
+    return part_of_replica(question, workload, result, replicas, sample);
   };
   const DoubtQuestion asked{server, result.serving.load, slo, part_of, expected.slowest};
   expected.arriving = result.offered_requests_per_second;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "study/decide/serving_case.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

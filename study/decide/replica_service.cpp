@@ -63,7 +63,10 @@ ReplicaService serve_requests(const sim::ServingCase& serving, const sim::Settin
 }
 
 RequestWorkload one_by_one(RequestWorkload workload, int ranks) {
-  workload.requests = std::min(workload.requests, kAloneRequests * ranks);
+  const bool are_alike = workload.recorded.empty() && workload.prompt.kind == LengthKind::fixed &&
+                         workload.output.kind == LengthKind::fixed && workload.prefix_tokens == 0 &&
+                         workload.duplicate_prompts == 0;
+  workload.requests = std::min(workload.requests, (are_alike ? 1 : kAloneRequests) * ranks);
   workload.arrival = ArrivalKind::all_at_once;
   workload.max_concurrency = ranks;  // of groups that share experts one is simulated
   return workload;

@@ -43,7 +43,8 @@ struct FullService {
 [[nodiscard]] FullService serve_full(const sim::SimulatedServer& server, RequestWorkload workload,
                                      const sim::SteadyLoad& load);
 
-// The first of them, one after the other for each of `ranks` groups with sequences of their own.
+// The first of them, one after the other for each of `ranks` groups with sequences of their own; one of those that are
+// all alike.
 [[nodiscard]] RequestWorkload one_by_one(RequestWorkload workload, int ranks);
 
 // One request after the other: no number of replicas is faster.
