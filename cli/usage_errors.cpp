@@ -85,7 +85,6 @@ constexpr OtherShape kOtherShapes[] = {{"--context", "recommend", "", kLengths},
                                        {"--max-model-len", "simulate", "", kLongest},
                                        {"--max-model-len", "study", "", kLongest},
                                        {"--tp", "recommend", "--devices", kChosenDevices},
-                                       {"--tensor-parallel-size", "recommend", "--devices", kChosenDevices},
                                        {"--pipeline-parallel-size", "recommend", "--devices", kChosenDevices},
                                        {"--data-parallel-size", "recommend", "--devices", kChosenDevices}};
 

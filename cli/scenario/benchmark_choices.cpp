@@ -26,8 +26,9 @@ void add_benchmark_choices(CLI::App& command, study::BenchmarkQuestion& question
   add_count("--output-tokens", question.output_tokens, "The same of each answer");
   command
       .add_option("--set", question.set,
-                  "Of a benchmark: key=value, any key of a scenario file: deployment.tensor_parallel_size=4")
+                  "Of a benchmark: key=value, any key of a scenario file: engine.max_num_seqs=64")
       ->option_text("KEY=VALUE ...");
+  add_tensor_parallel_size(command, question.set);
 }
 
 }  // namespace dculab::cli

@@ -32,6 +32,7 @@ void add_load_choices(CLI::App& command, study::LoadQuestion& question) {
   command.add_option("--ttft", question.ttft, "Longest time to first token, with its unit: '2 s'");
   command.add_option("--tpot", question.tpot, "Longest time per output token: '50 ms'");
   command.add_option("--set", question.set, "key=value: any key of a scenario file")->option_text("KEY=VALUE ...");
+  add_tensor_parallel_size(command, question.set);
 }
 
 }  // namespace dculab::cli

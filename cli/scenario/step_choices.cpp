@@ -15,6 +15,15 @@ void add_stack_option(CLI::App& command, std::string& stack) {
       "Software stack: a name under stacks, a program (vllm, sglang, llama.cpp ...) or a file; default dculab");
 }
 
+void add_tensor_parallel_size(CLI::App& command, std::vector<std::string>& set) {
+  const std::string key = "deployment.tensor_parallel_size=";
+  command
+      .add_option_function<int>(
+          "--tensor-parallel-size", [&set, key](int devices) { set.push_back(key + std::to_string(devices)); },
+          "Devices that share every layer of the model")
+      ->check(at_least(1));
+}
+
 void add_step_choices(CLI::App& command, study::StepQuestion& choices) {
   reads(command.add_option("--model", choices.model, "Folder with config.json, or a name under scenarios/models"),
         study::try_find_model)

@@ -20,6 +20,9 @@ inline constexpr const char* kWeightsHelp =
 void add_step_choices(CLI::App& command, study::StepQuestion& choices);
 void add_stack_option(CLI::App& command, std::string& stack);
 
+// --tensor-parallel-size, vLLM's word for a key of `set`. Precondition: --set was added before.
+void add_tensor_parallel_size(CLI::App& command, std::vector<std::string>& set);
+
 // What was given for an option, as `parse` reads it; a refusal names the option.
 template <class Parse>
 [[nodiscard]] auto parse_option(const char* option, const std::string& text, Parse parse) {

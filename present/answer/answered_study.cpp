@@ -8,6 +8,7 @@
 #include "study/answer/study_answer.hpp"
 #include "study/answer/study_question.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/speculation.hpp"

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

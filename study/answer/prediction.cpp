@@ -6,6 +6,7 @@
 #include "model/model_config.hpp"
 #include "model/plan_step.hpp"
 #include "study/scenario/format_warnings.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"

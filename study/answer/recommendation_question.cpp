@@ -6,7 +6,7 @@
 #include "config/trace_file.hpp"
 #include "core/error.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/serving_scenario.hpp"
 
 namespace dculab::study {

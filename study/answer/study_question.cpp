@@ -8,7 +8,7 @@
 #include "study/decide/draft_study.hpp"
 #include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/serving_scenario.hpp"
 #include "study/scenario/speculation.hpp"
 #include "study/search/search.hpp"

@@ -4,6 +4,7 @@
 
 #include "config/number_text.hpp"
 #include "core/error.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

@@ -1,6 +1,7 @@
 #include "study/evaluate/compared_points.hpp"
 
 #include "core/error.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/stacks.hpp"
 

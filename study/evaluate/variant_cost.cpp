@@ -6,6 +6,7 @@
 #include "model/plan_step.hpp"
 #include "sim/memory/capacity.hpp"
 #include "sim/study/offline_run.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/server.hpp"
 

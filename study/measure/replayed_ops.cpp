@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "engine/recording/op_recorder.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

@@ -12,7 +12,7 @@
 #include "study/measure/conversation_lengths.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/scenario/refuse.hpp"
 
 namespace dculab::study {
 namespace {

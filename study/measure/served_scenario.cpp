@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "model/folder/model_config.hpp"
 #include "engine/generate/open_model.hpp"
 #include "model/draft_heads.hpp"
+#include "model/folder/model_config.hpp"
 #include "model/kv/kv_bytes.hpp"
 #include "study/measure/measured_serving.hpp"
 #include "study/scenario/few_heads.hpp"

@@ -4,6 +4,7 @@
 #include "engine/parallel/ranked_executor.hpp"
 #include "study/measure/engine_weights.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

@@ -20,6 +20,7 @@
 #include "study/scenario/few_heads.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/named_files.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/stacks.hpp"
@@ -123,21 +124,6 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine) {
   config::ProblemList problems(scenario.file);
   config::set_figures(machine, scenario.machine_figures, problems);
   problems.throw_if_any();
-}
-
-void refuse_key(const config::Scenario& scenario, const std::string& key, const std::vector<std::string>& found) {
-  if (found.empty()) return;
-  const Node* node = config::find_key(scenario.document, key);
-  config::ProblemList problems(scenario.file);
-  for (const std::string& problem : found) {
-    if (node == nullptr) throw InputError(scenario.file, key + ": " + problem);
-    problems.add(node->key_place, node->origin, key + ": " + problem);
-  }
-  problems.throw_if_any();
-}
-
-void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found) {
-  refuse_key(scenario, "deployment", found);
 }
 
 namespace {
@@ -271,42 +257,8 @@ Batch resolve_batch(const config::Workload& workload, const ModelShape& model, c
   return sim::with_drafts(std::move(batch), options.speculative_config.shape);
 }
 
-void require_activations(ActivationMode activations, const ModelShape& model) {
-  if (const std::string found = problem(activations, model); !found.empty())
-    throw InputError("--activations " + std::string(name(activations)), found);
-}
-
-// What a scenario may ask and the price of single steps cannot answer: better no answer than one to another question.
-void refuse_unsupported(const config::Scenario& scenario) {
-  const auto refuse = [&scenario](bool asked, const char* what) {
-    if (asked) throw InputError(scenario.file, what);
-  };
-  const bool closed_form = scenario.compare || scenario.accuracy;
-  const bool serves = scenario.workload.kind == config::WorkloadKind::serving;
-  refuse(serves && !closed_form,
-         "workload: requests are served by `dculab simulate`, or by a study with objective, pareto or constraints");
-  refuse(closed_form && serves && !config::is_offline_run(scenario.workload),
-         "workload: compare and accuracy take requests of one length that are all there at once");
-  refuse(!scenario.measure.phases.empty(), "measure.phases: sweep workload.phase instead");
-  refuse(closed_form && !scenario.decode_machine.empty(),
-         "deployment.decode.machine: two kinds of machine are simulated, not compared in closed form; leave compare "
-         "and accuracy out");
-  if (closed_form && !(scenario.compare && has_pools(scenario)))
-    require_one_device(scenario, "a study with compare or accuracy");
-  const bool searches =
-      scenario.document.find("objective") != nullptr || !scenario.pareto.empty() || !scenario.constraints.empty();
-  refuse(closed_form && searches, "objective, pareto and constraints do not go with compare and accuracy");
-}
-
 bool has_pools(const config::Scenario& scenario) {
   return scenario.workload.kind == config::WorkloadKind::serving && scenario.deployment.is_disaggregated();
-}
-
-void require_one_device(const config::Scenario& scenario, const std::string& what) {
-  const bool sweeps_devices = std::ranges::any_of(
-      scenario.sweep, [](const config::SweepAxis& axis) { return axis.key.starts_with("deployment"); });
-  if (scenario.deployment.devices() == 1 && !sweeps_devices) return;
-  refuse_deployment(scenario, {what + " is of one device; remove it"});
 }
 
 }  // namespace dculab::study

@@ -8,6 +8,7 @@
 #include "config/scenario_file.hpp"
 #include "core/step_plan.hpp"
 #include "sim/hardware/machine.hpp"
+#include "study/scenario/refuse.hpp"
 
 namespace dculab::study {
 
@@ -39,11 +40,6 @@ void apply_figures(const config::Scenario& scenario, sim::Machine& machine);
 // those of the others.
 [[nodiscard]] std::optional<sim::Machine> resolve_decode_machine(const config::Scenario& scenario);
 
-// Throws InputError with all that was found of a key, "deployment.routing", and the line where the scenario has it;
-// does nothing where nothing was found.
-void refuse_key(const config::Scenario& scenario, const std::string& key, const std::vector<std::string>& found);
-void refuse_deployment(const config::Scenario& scenario, const std::vector<std::string>& found);
-
 // What each device has of the model whose steps are priced: a part of every layer where several devices share them, the
 // model itself otherwise. Throws InputError for what keeps them from sharing it, and for a deployment whose devices do
 // not all work on every step.
@@ -67,16 +63,7 @@ void refuse_deployment(const config::Scenario& scenario, const std::vector<std::
 [[nodiscard]] Batch resolve_batch(const config::Workload& workload, const ModelShape& model,
                                   const EngineOptions& options);
 
-// Throws InputError when the model's weights do not go with the activations that are asked for.
-void require_activations(ActivationMode activations, const ModelShape& model);
-
-// Throws InputError for what the scenario asks and the price of single steps cannot answer, such as serving.
-void refuse_unsupported(const config::Scenario& scenario);
-
 // Whether requests are served by pools for prefill and decode, which a study with compare has a closed form for.
 [[nodiscard]] bool has_pools(const config::Scenario& scenario);
-
-// The same for what is of one device; `what` asks: "a replay".
-void require_one_device(const config::Scenario& scenario, const std::string& what);
 
 }  // namespace dculab::study

@@ -7,6 +7,7 @@
 #include "core/kv/table.hpp"
 #include "study/scenario/asked_metrics.hpp"
 #include "study/scenario/few_heads.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/served.hpp"
 #include "study/scenario/speculation.hpp"

@@ -6,6 +6,7 @@
 #include "study/scenario/axis_title.hpp"
 #include "study/scenario/idle_axes.hpp"
 #include "study/scenario/locate.hpp"
+#include "study/scenario/refuse.hpp"
 #include "study/scenario/resolve.hpp"
 
 namespace dculab::study {

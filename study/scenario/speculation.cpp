@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "model/folder/model_config.hpp"
 #include "study/scenario/locate.hpp"
-#include "study/scenario/resolve.hpp"
+#include "study/scenario/refuse.hpp"
 
 namespace dculab::study {
 namespace {

@@ -102,7 +102,9 @@ TEST_CASE("mistakes in names and options", "[main]") {
   CHECK_THAT(run_dculab({"study", "llama3_on_dcu", "--set", "workload.batch=5000", "--format", "csv"}).err,
              ContainsSubstring("warning: z100: no point fits in memory"));
   check_refused(predict_llama({"-batch", "5"}), {"did you mean '--batch'?"});
-  check_refused(predict_llama({"--tensor-parallel-size", "4"}), {"write --set deployment.tensor_parallel_size=VALUE."});
+  check_refused(predict_llama({"--pipeline-parallel-size", "4"}),
+                {"write --set deployment.pipeline_parallel_size=VALUE."});
+  CHECK(run_dculab(predict_llama({"--tensor-parallel-size", "2"})).exit_code == 0);
   check_refused(with_model("llama3-8b"), {"no model 'llama3-8b'", "did you mean 'llama-3-8b'?"});
   check_refused(with_machine("k100ai"), {"no machine 'k100ai'", "did you mean 'k100-ai'?"});
   check_refused(with_machine("h100"), {"did you mean 'h100-sxm' or 'h100-pcie'?"});
