@@ -39,7 +39,7 @@ int run_program(int argc, char* argv[]) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) {
+    if (error.get_exit_code() != 0 || dculab::cli::names_unknown_command(app)) {
       std::cerr << dculab::printable(dculab::cli::explain(app, error)) << '\n';
       return dculab::cli::kBadInput;
     }

@@ -225,6 +225,11 @@ std::string unknown_command(const CLI::App& app, const std::string& name) {
          " --help";
 }
 
+bool names_unknown_command(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  return app.get_subcommands().empty() && !unknown.empty() && !unknown.front().starts_with('-');
+}
+
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = named_command(app);
   const std::string name = full_name(command);

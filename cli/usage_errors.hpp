@@ -20,6 +20,9 @@ namespace dculab::cli {
 [[nodiscard]] const CLI::App* find_command(const CLI::App& app, const std::string& name);
 [[nodiscard]] std::string unknown_command(const CLI::App& app, const std::string& name);
 
+// Whether what was parsed names a command that there is not, perhaps beside --help.
+[[nodiscard]] bool names_unknown_command(const CLI::App& app);
+
 [[nodiscard]] std::string explain(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace dculab::cli

@@ -102,6 +102,8 @@ TEST_CASE("mistakes in names and options", "[main]") {
   CHECK_THAT(run_dculab({"study", "llama3_on_dcu", "--set", "workload.batch=5000", "--format", "csv"}).err,
              ContainsSubstring("warning: z100: no point fits in memory"));
   check_refused(predict_llama({"-batch", "5"}), {"did you mean '--batch'?"});
+  check_refused({"plan", "--help"}, {"no command 'plan'"});
+  CHECK(run_dculab({"predict", "--help"}).exit_code == 0);
   check_refused(predict_llama({"--pipeline-parallel-size", "4"}),
                 {"write --set deployment.pipeline_parallel_size=VALUE."});
   CHECK(run_dculab(predict_llama({"--tensor-parallel-size", "2"})).exit_code == 0);
