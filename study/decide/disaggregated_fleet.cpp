@@ -27,7 +27,7 @@ struct PoolCandidate {
 // What a simulation of a candidate found.
 struct PoolOutcome {
   std::optional<PoolsService> served{};
-  bool misses_ttft_alone = false;
+  std::optional<Seconds> missed_ttft_alone{};
   std::string why_not{};
 };
 
@@ -175,7 +175,7 @@ PoolOutcome PoolSearch::simulated(const PoolPair& pair) const {
   const RequestWorkload workload = requests_of(pair);
   PoolOutcome outcome{.served = serve_pools(server, workload, slo_)};
   if (slo_.ttft && outcome.served->service.ttft > *slo_.ttft)
-    outcome.misses_ttft_alone = !meets_ttft_alone(server, workload, slo_);
+    outcome.missed_ttft_alone = missed_ttft_alone(server, workload, slo_);
   return outcome;
 }
 
@@ -199,8 +199,12 @@ void PoolSearch::take(std::size_t index, const PoolOutcome& outcome) {
   const bool ties = best_ && num_devices(pair) == num_devices(pairs_[*best_].pair);
   if (ties) ++ties_;
   pair.why_not = outcome.why_not;
-  if (outcome.misses_ttft_alone) prefill_[pair.prefill].tried.layout.why_not = "one request alone misses slo.ttft";
-  if (!pair.why_not.empty() || outcome.misses_ttft_alone) return;
+  if (outcome.missed_ttft_alone) {
+    Layout& prefill = prefill_[pair.prefill].tried.layout;
+    prefill.why_not = "one request alone misses slo.ttft";
+    prefill.missed = outcome.missed_ttft_alone;
+  }
+  if (!pair.why_not.empty() || outcome.missed_ttft_alone) return;
   if (has_limits(slo_) && outcome.served->service.slo_attainment < slo_.share) return grow(candidate, *outcome.served);
   pair.simulated = outcome.served->service;
   if (!is_better(pair, pair.simulated->latency_mean)) return;

@@ -38,13 +38,15 @@ PoolsService serve_pools(const sim::SimulatedServer& server, const RequestWorklo
           .tpot = metrics.tpot().count() > 0 ? metrics.tpot().quantile(slo.share) : Seconds()};
 }
 
-bool meets_ttft_alone(sim::SimulatedServer server, RequestWorkload workload, const ServiceLevel& slo) {
+std::optional<Seconds> missed_ttft_alone(sim::SimulatedServer server, RequestWorkload workload,
+                                         const ServiceLevel& slo) {
   server.deployment.prefill_replicas = server.deployment.decode_replicas = 1;
   workload.output = {.center = 1};  // the prefill replica samples it
   for (RecordedRequest& request : workload.recorded) request.output_tokens = 1;
   const ServiceLevel first{.ttft = slo.ttft, .share = slo.share};
   workload = one_by_one(std::move(workload), server.deployment.of(ReplicaRole::prefill).ranks());
-  return may_meet(serve_pools(server, workload, first).service, first);
+  const ReplicaService service = serve_pools(server, workload, first).service;
+  return may_meet(service, first) ? std::nullopt : std::optional(service.ttft);
 }
 
 }  // namespace dculab::study

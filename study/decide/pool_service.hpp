@@ -37,7 +37,9 @@ struct PoolsService {
 [[nodiscard]] PoolsService serve_pools(const sim::SimulatedServer& server, const RequestWorkload& workload,
                                        const ServiceLevel& slo);
 
-// Whether prompts that come one after the other get their first token in time: no number of replicas is faster.
-[[nodiscard]] bool meets_ttft_alone(sim::SimulatedServer server, RequestWorkload workload, const ServiceLevel& slo);
+// The time to first token of prompts that come one after the other, where it misses slo.ttft: no number of replicas is
+// faster. Precondition: slo.ttft.
+[[nodiscard]] std::optional<Seconds> missed_ttft_alone(sim::SimulatedServer server, RequestWorkload workload,
+                                                       const ServiceLevel& slo);
 
 }  // namespace dculab::study
