@@ -67,6 +67,7 @@ struct FieldList<study::FleetChoice> {
       field("devices_of_server", "that were offered", unit::count,
             [](const Choice& each) { return each.offer.devices; }),
       field("requests_per_second", "of the whole load; 0: as many as can be", unit::requests_per_second, &Choice::rate),
+      field("is_largest_rate", "none was asked for: it is the largest that meets the SLO", &Choice::is_largest_rate),
       field("layout", "the chosen one, in words",
             [](const Choice& each) { return study::layout_text(each.choice().devices); }),
       field("devices", "of all replicas", unit::count, [](const Choice& each) { return each.choice().num_devices(); }),

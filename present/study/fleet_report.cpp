@@ -63,7 +63,9 @@ namespace {
 std::string fleet_text(const study::Recommendation& result, const ServiceLevel& slo) {
   const study::FleetChoice& fleet = *result.fleet;
   const study::Layout& layout = fleet.choice();
-  const std::string load = fleet.rate > 0 ? number(fleet.rate) + " requests/s" : "with all devices";
+  const std::string load = fleet.rate == 0         ? "with all devices"
+                           : fleet.is_largest_rate ? "at most " + number(fleet.rate) + " requests/s"
+                                                   : number(fleet.rate) + " requests/s";
   return load + level_text(slo) + ": " + counted(layout.replicas, "replica") + " of " +
          study::layout_text(layout.devices) + ", " + counted(layout.num_devices(), "device") + " in " +
          counted(fleet.servers(), "server");
@@ -111,6 +113,9 @@ std::vector<std::string> load_lines(const study::Recommendation& result, const S
                     " (weights and these sequences take " + percent(result.memory.needed, 2) + " of the memory)");
   }
   if (!result.expected) return lines;
+  if (result.fleet && !result.serving.machine.stack.is_own() && slo.tpot && result.replicas > 1)
+    lines.push_back("→ devices of their own for prefill and decode may serve more: --decode-machine " +
+                    result.serving.machine.name);
   const double rate = result.offered_requests_per_second;
   const std::string load =
       rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";

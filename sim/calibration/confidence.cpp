@@ -70,7 +70,7 @@ std::string_view explanation(Basis basis) {
     case Basis::extrapolated:
       return "extrapolated beyond measurements on this machine: a wider interval";
     case Basis::priors:
-      return "priors: no measurements on this machine, from its data sheet";
+      return "priors: no measurements of this stack on this machine";
   }
   return "?";
 }
@@ -135,8 +135,8 @@ Spread spread(const Machine& machine, std::span<const StepFeatures> features,
               const std::function<Seconds(const Machine&)>& time) {
   const auto of_points = point_spread(machine, PriceKind::step);
   const auto prior_factor = [&] { return std::exp(kNormalQuantile95 * prior_log_sigma(machine, time)); };
-  if (!machine.calibration || (!of_points && !machine.calibration->intervals.empty()))
-    return {prior_factor(), Basis::priors};
+  const bool of_own_traces = machine.calibration && machine.calibration->intervals.empty() && machine.stack.is_own();
+  if (!of_points && !of_own_traces) return {prior_factor(), Basis::priors};
   const Calibration& calibration = *machine.calibration;
   if (of_points && calibration.domain.empty()) return *of_points;
   constexpr double kFew = 0.01;

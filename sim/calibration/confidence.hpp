@@ -5,7 +5,8 @@
 // least. The prediction says that it extrapolates: sizes beyond theirs, or a format that has kernels of its own and
 // that no step had. A file that does not say which formats they had cannot tell, and extrapolates.
 // Calibrated on points of others: the factor of its stack and kind of price (sim/study/point_intervals.hpp). On serving
-// results: that of its stack, outside of the domain of their steps its square. Of another stack the priors hold.
+// results: that of its stack, outside of the domain of their steps its square. Of another stack the priors hold; traces
+// are of our own.
 // Machine known from its file alone: 90 % of a log-normal whose variance adds up what every prior contributes,
 //   sigma^2 = sigma_model^2 + sum over parameters (d log t / d log p * sigma_p)^2
 // with sigma_model = 0.15 for what the cost law itself leaves out (an assumption; docs/reference/calibration.md

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "sim/study/ordered_chunks.hpp"
+#include "study/decide/largest_rate.hpp"
 #include "study/decide/preference.hpp"
 #include "study/decide/tried_layout.hpp"
 
@@ -47,6 +48,8 @@ class FleetSearch {
   [[nodiscard]] std::optional<std::size_t> best() const;
   [[nodiscard]] std::vector<std::size_t> next_layouts() const;
   [[nodiscard]] std::optional<std::size_t> fewest_devices();
+  void take_all_devices();
+  [[nodiscard]] std::optional<std::size_t> of_largest_rate();
   [[nodiscard]] std::optional<std::size_t> fastest();
   [[noreturn]] void refuse() const;
 
@@ -59,6 +62,7 @@ class FleetSearch {
   const AskedLoad asked_;
   std::vector<Tried> tried_;
   std::vector<Layout> refused_;
+  double largest_rate_ = 0;
 };
 
 // Of refused.devices; what is wrong with them is set where they do not serve: of several formats of KV the time that
@@ -164,15 +168,29 @@ std::optional<std::size_t> FleetSearch::fewest_devices() {
   }
 }
 
-std::optional<std::size_t> FleetSearch::fastest() {
-  std::vector<double> rates;
+// All replicas that are offered, 0 where one request alone misses the service level.
+void FleetSearch::take_all_devices() {
   for (Tried& tried : tried_) {
     Layout& layout = tried.layout;
     layout.replicas = question_.offer.most_replicas(layout.devices)
                           .value_or(std::max(1, question_.offer.devices / layout.devices.devices()));
     if (layout.replicas > 0 && has_limits(slo_) && !meets_level_alone(tried, asked_)) layout.replicas = 0;
-    rates.push_back(layout.replicas * layout.served.output_tokens_per_second);
   }
+}
+
+std::optional<std::size_t> FleetSearch::of_largest_rate() {
+  take_all_devices();
+  const std::optional<LargestRate> found = largest_rate(tried_, asked_);
+  if (!found) return std::nullopt;
+  largest_rate_ = found->requests_per_second;
+  return found->layout;
+}
+
+std::optional<std::size_t> FleetSearch::fastest() {
+  take_all_devices();
+  std::vector<double> rates;
+  for (const Tried& tried : tried_)
+    rates.push_back(tried.layout.replicas * tried.layout.served.output_tokens_per_second);
   // The best of those with as many bits of KV, the most bits first, within what is given up for them.
   const double most = rates.empty() ? 0 : *std::ranges::max_element(rates);
   if (most == 0) return std::nullopt;
@@ -208,9 +226,16 @@ FleetChoice FleetSearch::choose() {
   const int servers = question_.offer.servers.value_or(kMostServersOfReplica);
   for (int some = 2; tried_.empty() && some <= std::min(servers, kMostServersOfReplica); some *= 2)
     try_layouts(server * some / 2, server * some);
-  const std::optional<std::size_t> best = question_.rate ? fewest_devices() : fastest();
+  const bool wants_rate = !question_.rate && has_limits(slo_) && workload_.arrival == ArrivalKind::all_at_once;
+  const std::optional<std::size_t> best = wants_rate       ? of_largest_rate()
+                                          : question_.rate ? fewest_devices()
+                                                           : fastest();
   if (!best) refuse();
-  FleetChoice choice{.offer = question_.offer, .rate = question_.rate.value_or(0), .layouts = {}, .chosen = *best};
+  FleetChoice choice{.offer = question_.offer,
+                     .rate = question_.rate.value_or(largest_rate_),
+                     .is_largest_rate = wants_rate,
+                     .layouts = {},
+                     .chosen = *best};
   for (Tried& tried : tried_) choice.layouts.push_back(std::move(tried.layout));
   choice.layouts.insert(choice.layouts.end(), refused_.begin(), refused_.end());
   return choice;

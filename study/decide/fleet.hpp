@@ -41,7 +41,8 @@ struct FleetQuestion {
 
 struct FleetChoice {
   FleetOffer offer;
-  double rate = 0;  // requests per second asked for; 0: as many as can be
+  double rate = 0;               // requests per second asked for; 0: as many as can be
+  bool is_largest_rate = false;  // none was asked for: `rate` is the largest that meets the service level
   std::vector<Layout> layouts;
   std::size_t chosen = 0;
 

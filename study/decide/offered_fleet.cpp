@@ -44,6 +44,18 @@ FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::
           .count_requests = question.count_requests};
 }
 
+FleetChoice offered_fleet(const RecommendationQuestion& question, const sim::Machine& machine, const ModelShape& model,
+                          const RequestWorkload& workload) {
+  const FleetQuestion asked = fleet_question(question, machine, model, workload);
+  try {
+    return choose_fleet(asked, machine, model, workload);
+  } catch (const InputError& error) {
+    if (!asked.rate || !question.scenario.slo.tpot || machine.stack.is_own()) throw;
+    throw InputError(std::string(error.what()) +
+                     ", or give prefill and decode devices of their own: --decode-machine " + machine.name);
+  }
+}
+
 RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
                                 const Recommendation& result, int replicas, Sample sample) {
   const sim::ServingCase& serving = result.serving;

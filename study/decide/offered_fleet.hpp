@@ -28,6 +28,10 @@ namespace dculab::study {
 [[nodiscard]] FleetQuestion fleet_question(const RecommendationQuestion& question, const sim::Machine& machine,
                                            const ModelShape& model, const RequestWorkload& workload);
 
+// The fleet. Throws InputError as choose_fleet does, and says where pools for prefill and decode may serve the load.
+[[nodiscard]] FleetChoice offered_fleet(const RecommendationQuestion& question, const sim::Machine& machine,
+                                        const ModelShape& model, const RequestWorkload& workload);
+
 // The requests of one of so many replicas.
 [[nodiscard]] RequestWorkload part_of_replica(const RecommendationQuestion& question, const RequestWorkload& workload,
                                               const Recommendation& result, int replicas, Sample sample);

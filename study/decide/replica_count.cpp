@@ -89,11 +89,6 @@ std::optional<ReplicaService> ReplicaTrial::best_of(int replicas) {
   return best;
 }
 
-void take_sequences(Tried& tried, int sequences) {
-  Layout& layout = tried.layout;
-  if (sequences != layout.served.batch) layout.served = sim::serve_with(tried.serving, layout.setting, sequences);
-}
-
 void search_replicas(Tried& tried, const AskedLoad& asked, int most, Sample sample) {
   Layout& layout = tried.layout;
   const int least = layout.replicas;
@@ -112,9 +107,8 @@ void search_replicas(Tried& tried, const AskedLoad& asked, int most, Sample samp
     const int middle = bad + (good - bad) / 2;
     (meets(middle) ? good : bad) = middle;
   }
-  layout.simulated = served;
   layout.replicas = served ? good : layout.why_not.empty() ? most + 1 : 0;
-  if (served) take_sequences(tried, served->max_num_seqs);
+  if (served) take_service(tried, *served);
 }
 
 }  // namespace
@@ -123,6 +117,17 @@ int fewest_replicas(const Layout& layout, const AskedLoad& asked) {
   const double requests = layout.served.output_tokens_per_second / asked.load.output_tokens;
   const double carried = has_limits(asked.slo) ? requests / kClosedFormMargin : kOfferedShare * requests;
   return static_cast<int>(std::min<double>(kMostReplicas + 1, std::max(1.0, std::ceil(*asked.rate / carried))));
+}
+
+std::optional<ReplicaService> best_service(const Tried& tried, const AskedLoad& asked, int replicas, Sample sample) {
+  return ReplicaTrial(tried, asked, sample).best_of(replicas);
+}
+
+void take_service(Tried& tried, const ReplicaService& service) {
+  Layout& layout = tried.layout;
+  layout.simulated = service;
+  if (service.max_num_seqs != layout.served.batch)
+    layout.served = sim::serve_with(tried.serving, layout.setting, service.max_num_seqs);
 }
 
 bool meets_level_alone(Tried& tried, const AskedLoad& asked) {

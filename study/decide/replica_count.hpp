@@ -62,6 +62,15 @@ struct AskedLoad {
 // With which the search begins. Precondition: asked.rate.
 [[nodiscard]] int fewest_replicas(const Layout& layout, const AskedLoad& asked);
 
+// What the requests of one of so many replicas see, with the sequences at a time with which most of them meet the
+// level; nothing where none carries its part. Throws InputError for a request that cannot be served. Precondition:
+// asked.rate.
+[[nodiscard]] std::optional<ReplicaService> best_service(const Tried& tried, const AskedLoad& asked, int replicas,
+                                                         Sample sample);
+
+// Sets the layout's `simulated`, and `served` to that of its sequences at a time.
+void take_service(Tried& tried, const ReplicaService& service);
+
 // Whether requests that come one after the other meet the service level; else the layout's why_not says what they miss.
 [[nodiscard]] bool meets_level_alone(Tried& tried, const AskedLoad& asked);
 

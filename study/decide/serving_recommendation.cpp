@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "model/plan_step.hpp"
+#include "study/decide/largest_rate.hpp"
 #include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
@@ -215,7 +216,7 @@ void judge_drafts(const config::Scenario& scenario, const SpeculativeConfig& dra
 // What the offered devices are to do, as a scenario of the deployment that is chosen.
 [[nodiscard]] FleetChoice take_fleet(RecommendationQuestion& question, const sim::Machine& machine,
                                      const ModelShape& model, const RequestWorkload& workload) {
-  FleetChoice fleet = choose_fleet(fleet_question(question, machine, model, workload), machine, model, workload);
+  FleetChoice fleet = offered_fleet(question, machine, model, workload);
   const Layout& layout = fleet.choice();
   sim::Deployment& deployment = question.scenario.deployment;
   set_replica(layout.devices, deployment);
@@ -252,6 +253,21 @@ void settle(const RecommendationQuestion& question, const RequestWorkload& workl
   if (question.trace) result.measured = measured_regret(serving, *question.trace);
 }
 
+// Until the level is met with the limits that were chosen, at a rate that is the largest.
+void settle_rate(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
+  constexpr int kMostTries = 8;
+  const Recommendation before = result;
+  for (int tries = 1;; ++tries) {
+    double& rate = result.fleet->rate;
+    workload = with_rate(std::move(workload), rate);
+    settle(question, workload, result);
+    if (result.expected->slo_attainment.value >= question.scenario.slo.share || tries == kMostTries) return;
+    const double lower = kLowerRate * rate;
+    result = before;
+    result.fleet->rate = lower;
+  }
+}
+
 }  // namespace
 
 Recommendation recommend_serving(const RecommendationQuestion& asked, const std::string& machine_name) {
@@ -268,7 +284,10 @@ Recommendation recommend_serving(const RecommendationQuestion& asked, const std:
   result.slo_share = question.scenario.slo.share;
   result.serving =
       serving_case(question.scenario, machine, model, mean_load(workload, question.scenario.slo, question.sequences));
-  settle(question, workload, result);
+  if (result.fleet && result.fleet->is_largest_rate)
+    settle_rate(question, workload, result);
+  else
+    settle(question, workload, result);
   return result;
 }
 

@@ -185,6 +185,25 @@ TEST_CASE("a latency that one request alone misses is met by no number of device
   CHECK_THROWS_WITH(fleet_of(question), ContainsSubstring("one request alone misses slo.ttft"));
 }
 
+TEST_CASE("without a rate the offered devices are asked for the largest that meets the service level") {
+  const RecommendationQuestion question = fleet_question(
+      "workload: {requests: 64, prompt_tokens: 1024, output_tokens: 256}\nslo: {ttft: 2 s, tpot: 60 ms}\n",
+      {.devices = 8, .servers = 1});
+  const Recommendation found = recommend_serving(question, "k100-ai");
+  REQUIRE(found.fleet->is_largest_rate);
+  CHECK(found.expected->slo_attainment.value >= question.scenario.slo.share);
+  CHECK(found.fleet->choice().num_devices() <= 8);
+  // More takes more devices.
+  const auto devices_for = [](double rate) {
+    RecommendationQuestion asked = fleet_question(kLoad, {.devices = 8});
+    config::set_override(asked.scenario.document, {"workload.requests_per_second", std::to_string(rate)});
+    asked.scenario = config::read_scenario("test", asked.scenario.document);
+    return fleet_of(asked).choice().num_devices();
+  };
+  CHECK(devices_for(0.9 * found.fleet->rate) <= 8);
+  CHECK(devices_for(1.2 * found.fleet->rate) > 8);
+}
+
 TEST_CASE("without a rate all offered devices serve") {
   const FleetChoice fleet =
       fleet_of(fleet_question("workload: {requests: 64, prompt_tokens: 1024, output_tokens: 256}\n", {.devices = 8}));
