@@ -121,3 +121,19 @@ function(dculab_hip_sources target)
     DEPENDS ${objects}
     VERBATIM)
 endfunction()
+
+# Sets OUTPUT to those of DCULAB_HIP_ARCHITECTURES that a library folder of rocBLAS has no kernels for: no file there has
+# their name. Empty where there is no such folder.
+function(dculab_without_rocblas_kernels FOLDER OUTPUT)
+  set(without)
+  if(IS_DIRECTORY ${FOLDER})
+    foreach(architecture ${DCULAB_HIP_ARCHITECTURES})
+      string(REGEX MATCH "^gfx[0-9a-f]+" name ${architecture})
+      file(GLOB found ${FOLDER}/*${name}*)
+      if(NOT found)
+        list(APPEND without ${name})
+      endif()
+    endforeach()
+  endif()
+  set(${OUTPUT} ${without} PARENT_SCOPE)
+endfunction()

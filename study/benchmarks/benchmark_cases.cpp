@@ -12,6 +12,7 @@
 #include "core/letter_case.hpp"
 #include "sim/study/serving_run.hpp"
 #include "study/benchmarks/benchmark_files.hpp"
+#include "study/calibrate/recorded_device.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -252,6 +253,9 @@ void add_cases(const BenchmarkQuestion& question, const std::string& file, std::
       prepare_llama_bench(question, each);
     else
       prepare_served(question, each);
+    if (is_unnamed(each.result.hardware, each.server.machine))
+      each.notes.push_back("measured on " + each.result.hardware + ", which " + each.server.machine.name +
+                           " does not name: is it the same card?");
   }
 }
 

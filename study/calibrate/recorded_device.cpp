@@ -24,14 +24,17 @@ constexpr std::string_view kEmulated = "host build";  // kernels/gpu/runtime_api
   return isa == device.end() ? "" : *isa;
 }
 
+[[nodiscard]] bool has_digit(const std::string& word) {
+  return std::ranges::any_of(word, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+}
+
 // Of the device's words those that shipped machines are called by: h200, mi210, k100. Words without a digit (radeon)
 // say too little.
 [[nodiscard]] Words shipped_words(const Words& device) {
   Words words;
   for (const std::string& name : machine_names()) {
     const std::string word = device_words(name).front();
-    const bool has_digit = std::ranges::any_of(word, [](unsigned char letter) { return std::isdigit(letter) != 0; });
-    if (has_digit && has(device, word)) words.push_back(word);
+    if (has_digit(word) && has(device, word)) words.push_back(word);
   }
   return words;
 }
@@ -103,6 +106,17 @@ template <typename Said>
 }
 
 }  // namespace
+
+bool is_unnamed(const std::string& device, const sim::Machine& machine) {
+  const Words own = device_words(machine.name + " " + machine.description + " " + machine.isa);
+  bool says_one = false;
+  for (const std::string& word : device_words(device)) {
+    if (!has_digit(word)) continue;
+    if (has(own, word)) return false;
+    says_one = true;
+  }
+  return says_one;
+}
 
 std::vector<std::string> other_devices(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine) {
   return said_of_others(traces, machine, warning_of);

@@ -14,6 +14,10 @@ namespace dculab::study {
 [[nodiscard]] std::vector<std::string> other_devices(const std::vector<MeasuredTrace>& traces,
                                                      const sim::Machine& machine);
 
+// Whether a benchmark's file was measured on something that the machine does not name: of the device's words with a
+// digit ("8060S", "MI50") none is in the machine's name, description or architecture.
+[[nodiscard]] bool is_unnamed(const std::string& device, const sim::Machine& machine);
+
 // What to give instead, where a header names another device: "they were recorded on NVIDIA H200, which is not mi210:
 // give --machine h200, or ...". Empty where none does.
 [[nodiscard]] std::string advice_on_devices(const std::vector<MeasuredTrace>& traces, const sim::Machine& machine);
