@@ -52,7 +52,9 @@ WeightFormat parse_weight_format(const std::string& text) {
   const std::string written = lower_case(text);
   for (const NamedFormat& named : kNamed)
     if (named.text == written) return named.format;
-  if (written == "awq" || written == "gptq") return {Dtype::int4, kGptqGroup};  // as the programs call it
+  // As the programs and the Hub call them.
+  if (written == "awq" || written == "gptq") return {Dtype::int4, kGptqGroup};
+  if (written == "w8a8") return {Dtype::int8, -1};
   std::string_view rest = written;
   const int group = take_group(rest);
   const bool gptq = rest.starts_with(kGptq);
@@ -61,9 +63,10 @@ WeightFormat parse_weight_format(const std::string& text) {
   const bool grouped =
       gptq && (dtype == Dtype::int2 || dtype == Dtype::int3 || dtype == Dtype::int4 || dtype == Dtype::int8);
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
-    throw InputError(in_quotes(text) +
-                     " is not a weight format; write a dtype such as bf16, or awq, gptq-int4, gptq-int4-g32, mxfp4, "
-                     "nf4, nf4-double, llm-int8");
+    throw InputError(
+        in_quotes(text) +
+        " is not a weight format; write a dtype such as bf16, or awq, w8a8, gptq-int4, gptq-int4-g32, mxfp4, "
+        "nf4, nf4-double, llm-int8");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
 }
 

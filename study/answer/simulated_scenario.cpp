@@ -7,6 +7,7 @@
 
 #include "study/decide/simulated_choices.hpp"
 #include "study/evaluate/serving_intervals.hpp"
+#include "study/scenario/format_warnings.hpp"
 #include "study/scenario/resolve.hpp"
 #include "study/scenario/server.hpp"
 #include "study/scenario/stacks.hpp"
@@ -124,8 +125,11 @@ SimulationAnswer answer_simulation(const SimulationQuestion& question, const Sim
   const std::vector<SimulatedPoint> asked = asked_of(question);
   SimulationAnswer answer{.simulations = simulate_points(asked, options), .refused = {}};
   std::vector<Simulation>& all = answer.simulations;
-  for (const Simulation& simulation : all)
+  for (const Simulation& simulation : all) {
     std::ranges::move(refused_kv(simulation.server), std::back_inserter(answer.refused));
+    std::ranges::move(format_warnings(simulation.server.machine, simulation.server.options),
+                      std::back_inserter(answer.refused));
+  }
   if (!scenario.pareto.empty()) answer.front = pareto_front(all, scenario.pareto, scenario.objective);
   if (scenario.objective.metric != config::Objective{}.metric)
     answer.choice = choose_point(asked, all, scenario, options.threads);

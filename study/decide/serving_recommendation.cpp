@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "core/error.hpp"
@@ -10,6 +11,7 @@
 #include "study/decide/offered_fleet.hpp"
 #include "study/decide/serving_case.hpp"
 #include "study/scenario/few_heads.hpp"
+#include "study/scenario/format_warnings.hpp"
 #include "study/scenario/locate.hpp"
 #include "study/scenario/request_workload.hpp"
 #include "study/scenario/resolve.hpp"
@@ -246,6 +248,7 @@ void settle(const RecommendationQuestion& question, const RequestWorkload& workl
   const EngineOptions options = sim::options_of(serving, result.setting);
   result.confidence = sim::confidence(serving.machine, model, options, step.plan, result.step);
   result.refused = refused_kv(serving.machine, model, options);
+  std::ranges::move(format_warnings(serving.machine, options), std::back_inserter(result.refused));
   result.bound = bound_of(serving, result.setting, result.max_num_seqs);
   result.stacks = choose_for_stacks(stacks, result);
   choose_limits(question, workload, result);

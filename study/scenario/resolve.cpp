@@ -182,14 +182,16 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
       {"is of our own kernels, and stack " + stack.name + " runs others; see stack.parameters, or leave it out"});
 }
 
-// Programs round activations where the checkpoint asks for it and the device has such products; with FP8 weights that
-// the question asks for, too. Our own kernels do as they are told.
+// Programs round activations where the checkpoint asks for it and the device has such products; with FP8 weights, and
+// INT8 weights of a scale a row (W8A8), that the question asks for, too. Our own kernels do as they are told.
+constexpr WeightFormat kW8a8{Dtype::int8, -1};
 [[nodiscard]] ActivationMode default_activations(const config::Scenario& scenario, const ModelShape& model,
                                                  const sim::Machine& machine) {
   if (machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return ActivationMode::exact;
   const WeightFormat weights = scenario.weights.value_or(model.layer_format());
   const ActivationMode asked = !scenario.weights                  ? model.quantized_activations
                                : weights.dtype == Dtype::fp8_e4m3 ? ActivationMode::fp8
+                               : weights == kW8a8                 ? ActivationMode::int8
                                                                   : ActivationMode::exact;
   return lower::activations_of(machine.stack.kernels, weights, asked, model.has_experts(), machine);
 }
