@@ -3,7 +3,9 @@
 #include "config/file_kind.hpp"
 #include "config/kernel_parameters.hpp"
 #include "config/stack_keys.hpp"
+#include "config/weight_format_text.hpp"
 #include "config/yaml_text.hpp"
+#include "core/error.hpp"
 #include "sim/hardware/stack_fields.hpp"
 
 namespace dculab::config {
@@ -25,6 +27,7 @@ class StackReader {
       read_figures(reader.optional_map(section), section);
     read_section<DefaultsKeys>(reader.optional_map("defaults"), stack_.defaults);
     read_section<LimitsKeys>(reader.optional_map("limits"), stack_.limits);
+    read_caveats(reader.optional_map("caveats"));
     reader.finish();
     return std::move(stack_);
   }
@@ -38,6 +41,19 @@ class StackReader {
     }
     read_list(reader, "isa", stack_.devices.isas);
     read_list(reader, "compute_capability", stack_.devices.compute_capabilities);
+    reader.finish();
+  }
+
+  void read_caveats(MapReader reader) {
+    if (!reader.is_present()) return;
+    for (const Node& text : reader.node()->children) {
+      if (reader.optional(text.key) != &text) continue;
+      try {
+        reader.read(text, stack_.caveats[weight_format_text(parse_weight_format(text.key))]);
+      } catch (const InputError& error) {
+        reader.complain(text, reader.path_to(text.key) + ": " + error.what());
+      }
+    }
     reader.finish();
   }
 

@@ -10,6 +10,10 @@
 namespace dculab::config {
 namespace {
 
+constexpr const char* kWeightFormats =
+    "^(f32|f16|bf16|fp8_e4m3|fp8_e5m2|int8|int4|int3|int2|awq|gptq|w8a8|mxfp4|nf4|nf4-double|fp4|fp4-double|llm-int8|"
+    "gptq-int[2348](-g[1-9][0-9]*|-channel)?)$";
+
 [[nodiscard]] FileKey word_list(std::string key, std::string meaning, std::vector<std::string> words) {
   FileKey list{.key = std::move(key), .meaning = std::move(meaning)};
   FileValue& value = list.values.emplace_back(FileValue{.kind = ValueKind::list});
@@ -92,6 +96,10 @@ FileTree stack_tree() {
     keys.push_back(map_key(section, meaning, stack_figure_keys(section, evidence)));
   keys.push_back(map_key("defaults", "what the program does unless told otherwise", keys_of<DefaultsKeys>()));
   keys.push_back(map_key("limits", "what the program takes", keys_of<LimitsKeys>()));
+  FileKey caveat = many_keys("<weights>", kWeightFormats, {.kind = ValueKind::text});
+  caveat.meaning = "a weight format, `gptq-int8-channel`: what is known to be wrong of prices with it, told with them";
+  caveat.absent = "nothing";
+  keys.push_back(map_key("caveats", "by weight format", {std::move(caveat)}));
   return {std::string(kStackSchema), "a serving program on a kind of device", {map_of(std::move(keys))}};
 }
 

@@ -56,6 +56,9 @@ class StackWriter {
     }
     add_if_any(document, "defaults", defaults());
     add_if_any(document, "limits", limits());
+    Node caveats = map_node();
+    for (const auto& [weights, text] : stack_.caveats) add(caveats, weights, text_node(text));
+    add_if_any(document, "caveats", std::move(caveats));
     return document;
   }
 

@@ -113,15 +113,15 @@ std::vector<std::string> load_lines(const study::Recommendation& result, const S
                     " (weights and these sequences take " + percent(result.memory.needed, 2) + " of the memory)");
   }
   if (!result.expected) return lines;
-  if (result.fleet && !result.serving.machine.stack.is_own() && slo.tpot && result.replicas > 1)
-    lines.push_back("→ devices of their own for prefill and decode may serve more: --decode-machine " +
-                    result.serving.machine.name);
   const double rate = result.offered_requests_per_second;
   const std::string load =
       rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
   lines.push_back(expectation_line(*result.expected, load));
   if (std::string line = attainment_line(*result.expected, slo, doubt_text(result, slo)); !line.empty())
     lines.push_back(std::move(line));
+  if (result.fleet && !result.serving.machine.stack.is_own() && slo.tpot && result.replicas > 1)
+    lines.push_back("→ devices of their own for prefill and decode may serve more: --decode-machine " +
+                    result.serving.machine.name);
   return lines;
 }
 

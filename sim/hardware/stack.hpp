@@ -77,6 +77,7 @@ struct Stack {
   Seconds sampler_per_step;       // on the device, of a step whose logits are filtered: StepPlan::filtered_logits
   Seconds sampler_per_logit;      // of those
   std::map<std::string, std::string> sources;  // key -> "kind: source"
+  std::map<std::string, std::string> caveats;  // weight format -> what is known to be wrong of prices with it
 
   [[nodiscard]] Seconds reading_time(std::size_t prompt_tokens) const {
     return host_per_request + static_cast<double>(prompt_tokens) * host_per_prompt_token;

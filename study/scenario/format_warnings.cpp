@@ -62,6 +62,8 @@ std::vector<std::string> format_warnings(const sim::Machine& machine, const Engi
     check("weights", options.weights.dtype, options.activation_dtype);
   if (options.kv_cache_dtype != options.weights.dtype)
     check("KV cache", options.kv_cache_dtype, options.activation_dtype);
+  const auto caveat = machine.stack.caveats.find(config::weight_format_text(options.weights));
+  if (caveat != machine.stack.caveats.end()) warnings.push_back(caveat->second);
   if (leaves_matrix_units_idle(machine))
     warnings.push_back(
         "dculab's kernels do not use the matrix units of " + machine.name + " (" + machine.isa +

@@ -10,7 +10,8 @@
 namespace dculab::study {
 
 // Formats that values are stored in and that the machine does not multiply, or not at a rate that anybody published;
-// and matrix units of AMD's and Hygon's cards that our own kernels leave idle.
+// matrix units of AMD's and Hygon's cards that our own kernels leave idle; and what the stack's file says of the
+// weights.
 [[nodiscard]] std::vector<std::string> format_warnings(const sim::Machine& machine, const EngineOptions& options);
 
 }  // namespace dculab::study

@@ -27,6 +27,7 @@ unfused: {bytes_per_score: {value: 16, kind: assumed, source: "F32 scores"}}
 host: {per_step: {value: 1.4 ms, kind: fitted, source: "serving rows"}}
 defaults: {block_size: 64}
 limits: {kv_cache_dtypes: [f16], weight_dtypes: [f16, int4], alibi: false}
+caveats: {w8a8: "its products run elsewhere"}
 )";
 
 std::string text_with(std::string text, const std::string& from, const std::string& to) {
@@ -37,6 +38,7 @@ TEST_CASE("a stack file says whose kernels run, what else the program does, and 
   const sim::Stack stack = read_stack("mine.yaml", kStack);
   CHECK(stack.name == "mine");
   CHECK(stack.devices.vendors == std::vector{lower::Vendor::hygon, lower::Vendor::amd});
+  CHECK(stack.caveats.at("gptq-int8-channel") == "its products run elsewhere");
   REQUIRE(stack.kernels.matmul.size() == 2);
   CHECK(stack.kernels.matmul.front()->name == "skinny_gemv");
   CHECK(stack.kernels.attention_prefill.front() == &lower::flash_attention::kFlashAttention2);
@@ -91,6 +93,7 @@ TEST_CASE("a wrong stack file is refused with what is offered") {
   refused("kind: spec", "kind: guess", "spec, measured, fitted");
   refused("kernels_per_op: {value: 3, kind: spec, source: \"counted\"}", "kernels_per_op: 3", "must be {value: ...");
   refused("split: layers", "split: rows", "tensor");
+  refused("w8a8:", "w8b8:", "caveats.w8b8: 'w8b8' is not a weight format");
   refused("limits:", "limit:", "unknown key");
 }
 
@@ -103,6 +106,7 @@ TEST_CASE("a stack is written as it is read") {
     const sim::Stack again = read_stack("again.yaml", yaml);
     CHECK(stack_yaml(again) == yaml);
     CHECK(again.sources == stack.sources);
+    CHECK(again.caveats == stack.caveats);
     CHECK(again.kernels.attention_decode == stack.kernels.attention_decode);
     for (const StackParameter& each : parameters_of(stack))
       CHECK(again.kernels.parameters[*each.parameter] == stack.kernels.parameters[*each.parameter]);

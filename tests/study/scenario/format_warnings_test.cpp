@@ -27,6 +27,19 @@ TEST_CASE("BF16 is told of where it is converted, and not where it is multiplied
   CHECK(warns("z100", "vllm"));  // no matrix units
 }
 
+TEST_CASE("what a stack's file says of a weight format is told, and W8A8 multiplies in INT8") {
+  const std::vector<std::string> found = warnings_of("k100-ai", "stack: vllm\nweights: w8a8");
+  REQUIRE_FALSE(found.empty());
+  CHECK_THAT(found.back(), ContainsSubstring("W8A8 is predicted with rocBLAS's INT8 products"));
+  CHECK_THAT(warnings_of("k100-ai", "stack: vllm\nweights: gptq-int8").back(), !ContainsSubstring("W8A8"));
+  const config::Scenario scenario = config::read_scenario(
+      "s.yaml", config::parse_value("s.yaml",
+                                    "schema: dculab/scenario/1\nquestion: q\nmodel: llama-3-8b\nmachine: k100-ai\n"
+                                    "stack: vllm\nweights: w8a8\n"));
+  const sim::Machine on = resolve_machine(scenario, "k100-ai");
+  CHECK(resolve_options(scenario, resolve_model(scenario), on).activations == ActivationMode::int8);
+}
+
 TEST_CASE("matrix units that our own kernels do not use are told of") {
   const auto warns = [](const std::string& machine, const std::string& stack) {
     const std::vector<std::string> found = warnings_of(machine, "stack: " + stack);
