@@ -13,7 +13,7 @@ const Arguments kPredict{"predict", "--model", "llama-2-7b", "--machine", "z100"
 std::vector<Arguments> commands(const Folder& folder) {
   return {kPredict,
           {"study", "group_size"},
-          {"simulate", "serving/llama3_on_z100", "--set", "workload.requests=4", "--no-intervals"},
+          {"simulate", "serving/llama3_on_z100", "--set", "workload.requests=4", "weights=f16", "--no-intervals"},
           {"recommend", "--model", "llama-2-7b", "--machine", "z100"},
           {"tables", "intensity", "--model", "llama-2-7b", "--phase", "decode", "--tokens", "64"},
           {"tables", "footprint", "--model", "llama-2-7b", "--tokens", "64"},
