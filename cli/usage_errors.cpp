@@ -62,6 +62,7 @@ constexpr OtherName kOtherNames[] = {{"--request-rate", "--requests-per-second"}
                                      {"--pipeline-parallel-size", "deployment.pipeline_parallel_size"},
                                      {"--data-parallel-size", "deployment.data_parallel_size"},
                                      {"--max-concurrency", "workload.max_concurrency"},
+                                     {"--concurrency", "workload.max_concurrency"},
                                      {"--max-num-seqs", "engine.max_num_seqs"},
                                      {"--max-num-batched-tokens", "engine.max_num_batched_tokens"},
                                      {"--gpu-memory-utilization", "engine.gpu_memory_utilization"},

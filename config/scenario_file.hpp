@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/condition.hpp"
+#include "config/gguf_format.hpp"
 #include "config/groups_reader.hpp"
 #include "config/speculative_reader.hpp"
 #include "config/sweep_axis.hpp"
@@ -135,6 +136,7 @@ struct Scenario {
   std::vector<Node> machine_figures;    // what the scenario changes of them, by key: see machine_figure.hpp
   std::vector<Node> stack_figures;      // the same of the stack: see stack_figure.hpp
   std::optional<WeightFormat> weights;  // absent: the checkpoint's own dtype
+  const GgufFormat* gguf = nullptr;     // where `weights` is named as one of GGUF's
   EngineOptions options;                // the defaults with the scenario's choices; see resolve_options
   SpeculationChoice speculation;        // beside options.speculative_config
   FewHeadsChoice few_heads;             // beside options.groups_by_load

@@ -140,6 +140,12 @@ struct ScenarioKeys {
             {.absent = "none"}));
 };
 
+// Null where the words are others', or of a format that has them too.
+[[nodiscard]] const GgufFormat* gguf_named(const Node* text, const std::optional<WeightFormat>& read) {
+  const GgufFormat* gguf = text == nullptr || !read ? nullptr : find_gguf_format(text->text);
+  return gguf != nullptr && gguf->format == *read ? gguf : nullptr;
+}
+
 [[nodiscard]] PlainChoices read_plain(MapReader& reader, std::initializer_list<std::string_view> keys) {
   PlainChoices choices;
   for (const std::string_view key : keys) read_key<ScenarioKeys>(reader, key, choices);
@@ -180,7 +186,9 @@ void read_section(Section section, MapReader& reader, Scenario& scenario) {
     case Section::stack:
       return read_stack(reader, scenario);
     case Section::weights:
-      return read_weights(reader, scenario.weights = {});
+      read_weights(reader, scenario.weights = {});
+      scenario.gguf = gguf_named(reader.optional("weights"), scenario.weights);
+      return;
     case Section::options:
       return read_engine_sections(reader, scenario.options = {}, scenario.speculation = {}, scenario.few_heads = {});
     case Section::deployment:

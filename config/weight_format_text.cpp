@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/gguf_format.hpp"
 #include "core/error.hpp"
 #include "core/letter_case.hpp"
 #include "fields/printable_text.hpp"
@@ -55,6 +56,7 @@ WeightFormat parse_weight_format(const std::string& text) {
   // As the programs and the Hub call them.
   if (written == "awq" || written == "gptq") return {Dtype::int4, kGptqGroup};
   if (written == "w8a8") return {Dtype::int8, -1};
+  if (const GgufFormat* gguf = find_gguf_format(written)) return gguf->format;
   std::string_view rest = written;
   const int group = take_group(rest);
   const bool gptq = rest.starts_with(kGptq);
@@ -65,7 +67,7 @@ WeightFormat parse_weight_format(const std::string& text) {
   if (!dtype || (gptq && !grouped) || (group != 0 && !gptq))
     throw InputError(
         in_quotes(text) +
-        " is not a weight format; write a dtype such as bf16, or awq, w8a8, gptq-int4, gptq-int4-g32, mxfp4, "
+        " is not a weight format; write a dtype such as bf16, or awq, w8a8, q4_k_m, gptq-int4, gptq-int4-g32, mxfp4, "
         "nf4, nf4-double, llm-int8");
   return {*dtype, !gptq ? 0 : group == 0 ? kGptqGroup : group};
 }

@@ -16,7 +16,7 @@ namespace dculab::cli {
 inline constexpr const char* kWeightsHelp =
     "f32, f16, bf16, fp8_e4m3, int8, int4, int3, int2, awq, w8a8, or gptq-int2 to gptq-int8 (128 a scale; "
     "gptq-int4-g32: "
-    "32, gptq-int8-channel: a row), instead of the checkpoint's own";
+    "32, gptq-int8-channel: a row), or one of GGUF (q4_0, q4_k_m, q8_0), instead of the checkpoint's own";
 
 void add_step_choices(CLI::App& command, study::StepQuestion& choices);
 void add_stack_option(CLI::App& command, std::string& stack);

@@ -175,6 +175,17 @@ class ConfigBuilder {
   return tensor.name.starts_with("blk.") && tensor.name.ends_with(".weight") && tensor.shape.size() >= 2;
 }
 
+// Embedding and output head, quantized or not, stand for all that is no matrix of a layer: norms hardly count.
+void set_gguf_head(const GgufHeader& header, ModelShape& shape) {
+  constexpr double kMostQuantized = 12;
+  const auto named = [&header](const char* name) { return std::ranges::find(header.tensors, name, &GgufTensor::name); };
+  auto head = named("output.weight");
+  if (head == header.tensors.end()) head = named("token_embd.weight");
+  if (head == header.tensors.end()) return;
+  const GgufType* type = find_gguf_type(head->type);
+  if (type != nullptr && type->bits <= kMostQuantized) shape.dtype = Dtype::int8;
+}
+
 // The nearest format that prices know, and what it takes.
 struct NearestFormat {
   double most_bits;
@@ -213,6 +224,7 @@ void set_gguf_weights(const GgufHeader& header, ModelShape& shape) {
   std::snprintf(text.data(), text.size(), "GGUF: %.2f bits a weight of a layer, priced as %s (%.2f)", each,
                 nearest->name, 8 * weight_storage(nearest->format, 1 << 20).value() / (1 << 20));
   shape.notes.emplace_back(text.data());
+  set_gguf_head(header, shape);
   if (const auto parts = header.number("split.count"); parts && *parts > 1)
     shape.notes.push_back("GGUF: the first of " + std::to_string(static_cast<int>(*parts)) +
                           " parts stands for all; the output head is taken for one of its own");

@@ -6,10 +6,12 @@
 
 #include "config/machine_figure.hpp"
 #include "config/machine_file.hpp"
+#include "config/number_text.hpp"
 #include "config/scenario_document.hpp"
 #include "core/activation_mode.hpp"
 #include "core/error.hpp"
 #include "core/kv/table.hpp"
+#include "core/letter_case.hpp"
 #include "files/input.hpp"
 #include "lower/dculab_cpu/geometry.hpp"
 #include "model/folder/model_config.hpp"
@@ -68,6 +70,15 @@ void refuse_written_inputs(const config::Scenario& scenario) {
   if (std::error_code ignored; std::filesystem::is_regular_file(requests, ignored)) (void)files::open_regular(requests);
 }
 
+namespace {
+
+[[nodiscard]] std::string gguf_note(const config::GgufFormat& gguf) {
+  const double stored = 8 * weight_storage(gguf.format, 1 << 20).value() / (1 << 20);
+  return std::string(gguf.note) + "; their bytes are those of " + config::number(stored, 2) + " bits";
+}
+
+}  // namespace
+
 ModelShape resolve_model(const config::Scenario& scenario) {
   return resolve_model(scenario, read_model_shape(find_model(scenario.model.name)));
 }
@@ -75,6 +86,10 @@ ModelShape resolve_model(const config::Scenario& scenario) {
 ModelShape resolve_model(const config::Scenario& scenario, const ModelShape& read) {
   ModelShape model = config::resolve_model(read, scenario.model);
   if (scenario.weights) model.expert_quantization.reset();  // the question's are those of all products
+  if (scenario.gguf != nullptr) {
+    model.dtype = config::kGgufHead;
+    model.notes.push_back(gguf_note(*scenario.gguf));
+  }
   const std::vector<std::string> found = problems(model);
   if (found.empty()) return model;
   const std::string problem = "model " + scenario.model.name + ": " + found.front();
@@ -96,6 +111,7 @@ std::vector<std::string> model_notes(const config::Scenario& scenario) {
       if (std::ranges::find(notes, text) == notes.end()) notes.push_back(std::move(text));
     }
   }
+  if (scenario.gguf != nullptr) notes.push_back(gguf_note(*scenario.gguf));
   if (counted_by_length(scenario))
     notes.push_back(scenario.model.name +
                     " has no tokenizer.json: conversations are counted by their length, a token for every 4 bytes");
@@ -185,10 +201,19 @@ void refuse_foreign_split(const config::Scenario& scenario, const sim::Stack& st
 // Programs round activations where the checkpoint asks for it and the device has such products; with FP8 weights, and
 // INT8 weights of a scale a row (W8A8), that the question asks for, too. Our own kernels do as they are told.
 constexpr WeightFormat kW8a8{Dtype::int8, -1};
+
+// llama.cpp multiplies its quantized weights in INT8 where there are no matrix cores (ggml-cuda/mmq.cu: activations are
+// rounded, sums scaled group by group), and in F16 where there are.
+[[nodiscard]] bool rounds_in_llama_cpp(WeightFormat weights, const sim::Machine& machine) {
+  return !machine.has_matrix_cores && weights.group_size > 0 && takes_activations(weights, ActivationMode::int8);
+}
+
 [[nodiscard]] ActivationMode default_activations(const config::Scenario& scenario, const ModelShape& model,
                                                  const sim::Machine& machine) {
   if (machine.stack.is_own() || machine.kind == lower::DeviceKind::cpu) return ActivationMode::exact;
   const WeightFormat weights = scenario.weights.value_or(model.layer_format());
+  if (lower_case(machine.stack.program) == "llama.cpp")
+    return rounds_in_llama_cpp(weights, machine) ? ActivationMode::int8 : ActivationMode::exact;
   const ActivationMode asked = !scenario.weights                  ? model.quantized_activations
                                : weights.dtype == Dtype::fp8_e4m3 ? ActivationMode::fp8
                                : weights == kW8a8                 ? ActivationMode::int8

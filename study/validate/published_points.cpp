@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "config/gguf_format.hpp"
 #include "core/error.hpp"
 #include "core/letter_case.hpp"
 #include "model/attention_work.hpp"
@@ -34,7 +35,8 @@ constexpr int kRoundsOfALoop = 4;  // of a closed loop, whose length is not publ
 // rounded, sums scaled group by group), and in F16 where there are.
 [[nodiscard]] ActivationMode activation_mode(const PublishedWeights& weights, const ModelShape& model,
                                              const sim::Machine& machine) {
-  if (is_quantized_gguf(weights.published) && !machine.has_matrix_cores) return ActivationMode::int8;
+  if (config::find_gguf_format(std::string(weights.published)) != nullptr && !machine.has_matrix_cores)
+    return ActivationMode::int8;
   if (weights.format.dtype != Dtype::fp8_e4m3) return ActivationMode::exact;
   return lower::activations_of(machine.stack.kernels, weights.format, ActivationMode::fp8, model.has_experts(),
                                machine);

@@ -23,8 +23,6 @@ struct PublishedWeights {
 // Bytes of the layers' weights over those of the format that they are computed in.
 [[nodiscard]] double weight_scale(const PublishedWeights& weights);
 
-[[nodiscard]] bool is_quantized_gguf(std::string_view published);
-
 // Of a KV cache; `otherwise` for "". Throws as above.
 [[nodiscard]] Dtype published_dtype(const std::string& text, Dtype otherwise);
 

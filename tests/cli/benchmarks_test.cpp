@@ -110,6 +110,23 @@ TEST_CASE("foreign results are predicted with what their files say", "[main]") {
   CHECK(llama.at("figures").at(1).at("metric") == "decode_tokens_per_second");
 }
 
+TEST_CASE("a GGUF format that a benchmark ran is predicted the same when it is asked for by name") {
+  const Folder folder;
+  const std::string file = folder.write(
+      "llama_bench.jsonl",
+      R"({"build_commit": "360e134", "build_number": 6000, "cpu_info": "x", "gpu_info": "AMD Instinct MI60 / MI50", )"
+      R"("backends": "ROCm", "model_filename": "Qwen3-8B-Q4_0.gguf", "model_type": "qwen3 8B Q4_0", "n_batch": 2048, )"
+      R"("n_ubatch": 512, "type_k": "f16", "type_v": "f16", "n_gpu_layers": 99, "n_prompt": 0, "n_gen": 128, )"
+      R"("n_depth": 0, "avg_ts": 90, "stddev_ts": 0.2})"
+      "\n");
+  const Json measured = run_for_json({"validate", file, "--machine", "mi50-32gb", "--model", "qwen3-8b"});
+  const double rate = measured.at("figures").at(0).at("predicted");
+  const Json asked = run_for_json({"predict", "--model", "qwen3-8b", "--machine", "mi50-32gb", "--stack", "llama.cpp",
+                                   "--weights", "Q4_0", "--context", "64"});
+  CHECK(1 / asked.at("step_seconds").get<double>() == Approx(rate).epsilon(0.02));
+  CHECK_THAT(asked.dump(), ContainsSubstring("head Q6_K as int8"));
+}
+
 TEST_CASE("steps that llama-bench timed behind a prompt take as long as the prompt and they", "[main]") {
   const Folder folder;
   const auto row = [](int prompt, int output, int depth) {
