@@ -24,10 +24,8 @@ void add_predict(CLI::App& app) {
   add_step_choices(*command, choices->step);
   add_tensor_parallel_size(*command, choices->step.set);
   add_report_options(*command, choices->output);
-  add_examples(
-      *command,
-      {"dculab predict --model llama-3-8b --machine k100-ai --stack vllm --batch 16 --context 2048",
-       "dculab predict --model qwen3-32b --machine h100-sxm --stack vllm --tensor-parallel-size 4"});
+  add_examples(*command, {"dculab predict --model llama-3-8b --machine k100-ai --stack vllm --batch 16 --context 2048",
+                          "dculab predict --model qwen3-32b --machine h100-sxm --stack vllm --tensor-parallel-size 4"});
   command->callback([choices] {
     present::show(present::prediction_report(study::predict(study::step_scenario(choices->step))), choices->output);
   });
