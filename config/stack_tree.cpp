@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kWeightFormats =
     "^(f32|f16|bf16|fp8_e4m3|fp8_e5m2|int8|int4|int3|int2|awq|gptq|w8a8|mxfp4|nf4|nf4-double|fp4|fp4-double|llm-int8|"
-    "gptq-int[2348](-g[1-9][0-9]*|-channel)?)$";
+    "gptq-int[2348](-g[1-9][0-9]*|-channel)?|(ud-)?i?q[1-8]_[0-9a-z_]+)$";
 
 [[nodiscard]] FileKey word_list(std::string key, std::string meaning, std::vector<std::string> words) {
   FileKey list{.key = std::move(key), .meaning = std::move(meaning)};

@@ -20,7 +20,8 @@ constexpr int kMostSteps = 6;                         // with one width
 
 constexpr std::array kWalked{-3.0, -1.5, 1.5, 3.0};  // standard deviations by the curvature
 constexpr int kCorrections = 2;
-constexpr double kBetter = 0.1;  // less loss than the search found, for which it goes on from there
+constexpr double kBetter = 0.1;    // less loss than the search found, for which it goes on from there
+constexpr double kConfounded = 2;  // times as well known with the others held
 constexpr int kMostWalks = 2;
 constexpr double kLeastTime = 0.05;  // of itself, that a walk leaves of a time
 
@@ -221,7 +222,8 @@ class Search {
       KnownFigure& known = found[free_[static_cast<std::size_t>(at)]];
       known.theta = best_[at] * figure(at).sigma;
       known.deviation = figure(at).sigma * deviation(at);
-      if (covariance(at, at) * hessian(at, at) >= 4) known.confounded_with = free_[partner(covariance, at)];
+      if (covariance(at, at) * hessian(at, at) >= kConfounded * kConfounded)
+        known.confounded_with = free_[partner(covariance, at)];
     }
     return found;
   }

@@ -17,9 +17,6 @@ struct LargestRate {
   double requests_per_second = 0;  // of the whole load
 };
 
-// By how much a rate is lowered that misses the level with the limits of the final answer.
-inline constexpr double kLowerRate = 0.98;
-
 // Of the layouts with their replicas, the one that serves the most within the service level; the rate is in steps of 2
 // % of what it serves in closed form. Few requests say about how much, many decide. Of several layouts the four with
 // the largest closed form are simulated. The layout's `simulated` is set. Nothing where none serves any. `asked.rate`

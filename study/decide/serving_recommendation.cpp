@@ -256,19 +256,21 @@ void settle(const RecommendationQuestion& question, const RequestWorkload& workl
   if (question.trace) result.measured = measured_regret(serving, *question.trace);
 }
 
-// Until the level is met with the limits that were chosen, at a rate that is the largest.
+// Lowers the largest rate, ever faster, until the level is met with the limits that were chosen. Throws InputError
+// where it never is.
 void settle_rate(const RecommendationQuestion& question, RequestWorkload workload, Recommendation& result) {
   constexpr int kMostTries = 8;
   const Recommendation before = result;
-  for (int tries = 1;; ++tries) {
-    double& rate = result.fleet->rate;
+  double rate = result.fleet->rate;
+  for (double lower = 0.02; lower < 0.02 * (1 << kMostTries); lower *= 2) {
     workload = with_rate(std::move(workload), rate);
     settle(question, workload, result);
-    if (result.expected->slo_attainment.value >= question.scenario.slo.share || tries == kMostTries) return;
-    const double lower = kLowerRate * rate;
+    if (result.expected->slo_attainment.value >= question.scenario.slo.share) return;
+    rate *= 1 - std::min(lower, 0.5);
     result = before;
-    result.fleet->rate = lower;
+    result.fleet->rate = rate;
   }
+  throw InputError(question.scenario.file, "no rate of requests meets the slo with the limits that are chosen for it");
 }
 
 }  // namespace

@@ -15,14 +15,14 @@ namespace {
   return text.starts_with(file + ": ") ? text.substr(file.size() + 2) : text;
 }
 
-[[nodiscard]] bool is_by_how_much(const Refusal& refusal) { return refusal.missed || refusal.needed_devices; }
+[[nodiscard]] bool has_shortfall(const Refusal& refusal) { return refusal.missed || refusal.needed_devices; }
 
-// Precondition: both are for the same reason, and by how much is known of both.
+// Precondition: both are for the same reason and have a shortfall.
 [[nodiscard]] bool is_closer(const Refusal& one, const Refusal& other) {
   return one.missed ? *one.missed < *other.missed : *one.needed_devices < *other.needed_devices;
 }
 
-[[nodiscard]] std::string by_how_much_text(const Refusal& refusal) {
+[[nodiscard]] std::string shortfall_text(const Refusal& refusal) {
   if (refusal.missed) return ", " + config::short_text(*refusal.missed) + " at best";
   if (refusal.needed_devices) return ", " + std::to_string(*refusal.needed_devices) + " or more";
   return "";
@@ -65,14 +65,14 @@ std::string reasons_text(const std::vector<Refusal>& found) {
     const auto same = std::ranges::find(reasons, each.reason, &Refusal::reason);
     if (same == reasons.end())
       reasons.push_back(each);
-    else if (!is_by_how_much(each) || !is_by_how_much(*same))
+    else if (!has_shortfall(each) || !has_shortfall(*same))
       same->layout += "; " + each.layout;
     else if (is_closer(each, *same))
       *same = each;
   }
   std::string text;
   for (const Refusal& each : reasons)
-    text += (text.empty() ? "" : ". ") + each.reason + by_how_much_text(each) + ": " + each.layout;
+    text += (text.empty() ? "" : ". ") + each.reason + shortfall_text(each) + ": " + each.layout;
   return text;
 }
 
