@@ -114,8 +114,9 @@ std::vector<std::string> load_lines(const study::Recommendation& result, const S
   }
   if (!result.expected) return lines;
   const double rate = result.offered_requests_per_second;
-  const std::string load =
-      rate > 0 ? " at " + number(rate) + " requests/s for each replica" : " with requests as they were recorded";
+  const std::string load = rate > 0 ? " at " + number(rate) + " requests/s for each replica" +
+                                          (result.replicas > 1 ? ", which take requests in turn" : "")
+                                    : " with requests as they were recorded";
   lines.push_back(expectation_line(*result.expected, load));
   if (std::string line = attainment_line(*result.expected, slo, doubt_text(result, slo)); !line.empty())
     lines.push_back(std::move(line));
